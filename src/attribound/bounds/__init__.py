@@ -1,0 +1,45 @@
+"""The proved mathematics: float64, numpy and scipy only, never torch."""
+
+from attribound.bounds.confidence import eigenvalue_upper_bound, mean_radius, norm_lower_bound, spend
+from attribound.bounds.cosine import cosine_bound, largest_moved_fraction, max_epsilon, min_radius, min_sigma
+from attribound.bounds.covariance import cosine_bound_covariance, displacement_covariance
+from attribound.bounds.curvature import (
+    cosine_bound_curvature,
+    cosine_from_displacement,
+    displacement_curvature,
+)
+from attribound.bounds.features import order_kept, sign_kept, top_k_overlap
+from attribound.bounds.overlap import moved_fraction
+from attribound.bounds.paper import (
+    cosine_bound_paper,
+    largest_moved_fraction_paper,
+    max_epsilon_paper,
+    norm_interval_paper,
+)
+from attribound.bounds.rules import Evidence
+
+__all__ = [
+    "Evidence",
+    "cosine_bound",
+    "cosine_bound_covariance",
+    "cosine_bound_curvature",
+    "cosine_bound_paper",
+    "cosine_from_displacement",
+    "displacement_covariance",
+    "displacement_curvature",
+    "eigenvalue_upper_bound",
+    "largest_moved_fraction",
+    "largest_moved_fraction_paper",
+    "max_epsilon",
+    "max_epsilon_paper",
+    "mean_radius",
+    "min_radius",
+    "min_sigma",
+    "moved_fraction",
+    "norm_interval_paper",
+    "norm_lower_bound",
+    "order_kept",
+    "sign_kept",
+    "spend",
+    "top_k_overlap",
+]

@@ -1,0 +1,83 @@
+"""Argument checks of the public edge: one clear line that names the value and what was expected."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attribound.errors import ArgumentError
+
+FloatArray = npt.NDArray[np.float64]
+Number = float | npt.ArrayLike
+
+NORM_SLACK = 1e-9
+"""A norm may exceed its limit by this relative amount: float32 gradients are normalised only so well."""
+
+
+def _array(name: str, value: Number) -> FloatArray:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"expected `{name}` to be a number, got {value!r}") from None
+    if np.isnan(array).any():
+        raise ArgumentError(f"expected `{name}` to be a number, got nan")
+    return array
+
+
+def _require(ok: npt.NDArray[np.bool_], array: FloatArray, name: str, expected: str) -> FloatArray:
+    if not ok.all():
+        worst = float(array[~ok].flat[0]) if array.ndim else float(array)
+        raise ArgumentError(f"expected `{name}` {expected}, got {worst:g}")
+    return array
+
+
+def positive(name: str, value: Number) -> FloatArray:
+    """Finite and > 0."""
+    array = _array(name, value)
+    return _require((array > 0) & np.isfinite(array), array, name, "> 0")
+
+
+def non_negative(name: str, value: Number) -> FloatArray:
+    """Finite and >= 0."""
+    array = _array(name, value)
+    return _require((array >= 0) & np.isfinite(array), array, name, ">= 0")
+
+
+def fraction(name: str, value: Number) -> FloatArray:
+    """In [0, 1]."""
+    array = _array(name, value)
+    return _require((array >= 0) & (array <= 1), array, name, "in [0, 1]")
+
+
+def alpha(value: Number, name: str = "alpha") -> FloatArray:
+    """A failure probability: strictly between 0 and 1."""
+    array = _array(name, value)
+    return _require((array > 0) & (array < 1), array, name, "in (0, 1)")
+
+
+def dimension(value: Number) -> FloatArray:
+    """A whole number of input features, at least 2 (in one dimension there are no angles)."""
+    array = _array("dim", value)
+    return _require((array >= 2) & (array == np.floor(array)), array, "dim", "to be a whole number >= 2")
+
+
+def count(name: str, value: Number) -> FloatArray:
+    """A whole number >= 1."""
+    array = _array(name, value)
+    return _require((array >= 1) & (array == np.floor(array)), array, name, "to be a whole number >= 1")
+
+
+def norm_over_limit(norm: Number, limit: Number) -> FloatArray:
+    """Kappa = norm / limit in [0, 1]; a norm beyond its limit (beyond rounding) is an error."""
+    norm, limit = non_negative("norm", norm), positive("limit", limit)
+    kappa = norm / limit
+    if (kappa > 1 + NORM_SLACK).any():
+        raise ArgumentError(
+            f"expected `norm` <= `limit`, got norm {float(np.max(norm)):g} and limit {float(np.min(limit)):g}"
+        )
+    return np.minimum(kappa, 1.0)
+
+
+def unwrap(array: Any) -> Any:
+    """A plain float for scalar arguments, the array otherwise."""
+    return float(array) if np.ndim(array) == 0 else array

@@ -1,0 +1,50 @@
+"""The IDX format of MNIST, gzipped or not."""
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attribound.errors import StoredDataError
+
+_SPLITS = {"train": "train", "test": "t10k"}
+
+
+def read_idx(path: str | Path) -> np.ndarray:
+    """The unsigned bytes of an IDX file, in its own shape."""
+    path = Path(path)
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError) as error:
+        raise StoredDataError(f"cannot read {path}: {error}") from None
+    if len(content) < 4 or content[:3] != b"\x00\x00\x08":
+        raise StoredDataError(f"{path} is not an IDX file of bytes (magic number {content[:4].hex() or 'missing'})")
+    axes = content[3]
+    header = 4 + 4 * axes
+    if len(content) < header:
+        raise StoredDataError(f"{path} ends within its header")
+    shape = struct.unpack(f">{axes}I", content[4:header])
+    expected = header + int(np.prod(shape))
+    if len(content) != expected:
+        raise StoredDataError(f"{path} has {len(content)} bytes, its header promises {expected}")
+    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+
+
+def read_mnist(directory: str | Path, split: str = "test") -> tuple[Tensor, Tensor]:
+    """MNIST images (N, 1, 28, 28) in [0, 1] and labels (N,) from a folder of IDX files."""
+    images = read_idx(_find(Path(directory), f"{_SPLITS[split]}-images-idx3-ubyte"))
+    labels = read_idx(_find(Path(directory), f"{_SPLITS[split]}-labels-idx1-ubyte"))
+    if len(images) != len(labels):
+        raise StoredDataError(f"{directory} has {len(images)} {split} images but {len(labels)} labels")
+    pixels = torch.from_numpy(images.copy()).float().div_(255)
+    return pixels[:, None], torch.from_numpy(labels.astype(np.int64))
+
+
+def _find(directory: Path, name: str) -> Path:
+    for candidate in (directory / name, directory / f"{name}.gz"):
+        if candidate.exists():
+            return candidate
+    raise StoredDataError(f"no {name} or {name}.gz in {directory}")

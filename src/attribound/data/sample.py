@@ -1,0 +1,17 @@
+"""The embedded sample: real MNIST test images, so that the first command needs no download."""
+
+from importlib import resources
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def mnist_sample() -> tuple[Tensor, Tensor]:
+    """300 images (300, 1, 28, 28) in [0, 1] and their labels: the first 30 of each digit in MNIST's test set."""
+    with (
+        resources.as_file(resources.files("attribound.data") / "mnist-sample.npz") as path,
+        np.load(path) as stored,
+    ):
+        images, labels = stored["images"], stored["labels"]
+    return torch.from_numpy(images).float().div_(255)[:, None], torch.from_numpy(labels).long()

@@ -1,0 +1,1 @@
+"""Tables and pictures: they read certificates and records, and never recompute them."""

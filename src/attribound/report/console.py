@@ -1,0 +1,98 @@
+"""What people see in the terminal: progress and tables."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from attribound.certificate import Certificate, round_down
+
+if TYPE_CHECKING:
+    from attribound.demo import DemoRun
+
+Advance = Callable[[str, int, int], None]
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Advance]:
+    """Yield a callable (what, done, of): a bar on a terminal, plain lines elsewhere, nothing when quiet."""
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda what, done, total: None
+    elif not console.is_terminal:
+        yield _plain_line
+    else:
+        columns = (
+            TextColumn("{task.description:10}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+        )
+        with Progress(*columns, console=console) as bar:
+            tasks: dict[str, Any] = {}
+
+            def advance(what: str, done: int, total: int) -> None:
+                if what not in tasks:
+                    tasks[what] = bar.add_task(what, total=total)
+                bar.update(tasks[what], completed=done, total=total)
+
+            yield advance
+
+
+def _plain_line(what: str, done: int, total: int) -> None:
+    step = max(total // 4, 1)
+    if done and (done % step == 0 or done == total):
+        print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
+
+
+def show_demo(runs: "Sequence[DemoRun]", summary: dict[str, Any]) -> None:
+    """The demo's table and where its files are."""
+    console = Console()
+    console.print(_demo_table(runs))
+    for run in summary["runs"]:
+        console.print(
+            f"{run['noise']}: sigma {run['sigma']:g} per pixel (radius {run['radius']:.4g}); {run['model']}: "
+            f"accuracy {run['accuracy']:.1%}, noisy {run['accuracy_noisy']:.1%}",
+            highlight=False,
+        )
+    first = summary["runs"][0]
+    console.print(
+        "\nRead: no change of the image of l2 size up to the proved epsilon, whatever it is, can turn the smoothed "
+        "saliency map by more than 37 degrees (cosine 0.8). "
+        f"Each line holds with probability {1 - first['alpha']:.1%}; {first['samples']:,} samples per image. The paper's numbers come from its published formula, which is NOT "
+        "valid: they are shown for comparison.\n",
+        highlight=False,
+    )
+    console.print(f"Certificates: {summary['out']}/*/*.json   (check one: attribound verify FILE)", highlight=False)
+    console.print(f"Pictures:     {summary['out']}/uniform.png, {summary['out']}/gaussian.png", highlight=False)
+    console.print(f"Took {summary['seconds']:.0f} s.", highlight=False)
+
+
+def _demo_table(runs: "Sequence[DemoRun]") -> Table:
+    table = Table(title="Largest change (epsilon) that provably keeps the explanation's cosine at 0.8")
+    table.add_column("image", justify="right")
+    table.add_column("class", justify="right")
+    for run in runs:
+        table.add_column(f"{run.noise.kind}:\nproved", justify="right", style="bold")
+        table.add_column("\nby rule")
+        table.add_column("paper says\n(invalid)", justify="right", style="dim")
+    for certificates in zip(*(run.certificates for run in runs), strict=True):
+        first = certificates[0]
+        cells = [cell for one in certificates for cell in _demo_cells(one)]
+        table.add_row(str(first.item), str(first.target), *cells)
+    table.add_section()
+    medians = [run.summary()["median_max_epsilon"]["0.8"] for run in runs]
+    table.add_row("median", "", *(cell for m in medians for cell in (round_down(m, 3), "", "")))
+    return table
+
+
+def _demo_cells(certificate: Certificate) -> tuple[str, str, str]:
+    return (
+        round_down(certificate.max_epsilon(0.8), 3),
+        certificate.rule or "-",
+        f"{certificate.max_epsilon_paper(0.8):.3f}",
+    )

@@ -1,0 +1,114 @@
+"""Pictures of certificates. The only file that imports matplotlib."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg", force=False)
+
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attribound.bounds.arguments import FloatArray
+from attribound.certificate import Certificate
+
+MAP_COLOURS = "RdBu_r"
+"""Diverging and readable without red-green vision; zero is neutral."""
+
+
+def plot(certificate: Certificate, image: FloatArray | None = None, plain: FloatArray | None = None) -> Figure:
+    """One row: input, plain map, smoothed map (where they are images) and the certified cosine over epsilon."""
+    return plot_rows([certificate], [image], [plain])
+
+
+def plot_rows(
+    certificates: Sequence[Certificate],
+    images: Sequence[FloatArray | None],
+    plains: Sequence[FloatArray | None],
+    title: str = "",
+) -> Figure:
+    """One row per certificate."""
+    figure, axes = pyplot.subplots(
+        len(certificates),
+        4,
+        figsize=(10.5, 2.35 * len(certificates) + 0.5),
+        squeeze=False,
+        gridspec_kw={"width_ratios": [1, 1, 1, 1.7]},
+        layout="constrained",
+    )
+    for row, certificate, image, plain in zip(axes, certificates, images, plains, strict=True):
+        _draw_image(row[0], image, f"input, explained as {certificate.target}")
+        _draw_map(row[1], plain, "plain map")
+        _draw_map(row[2], certificate.attribution, "smoothed map")
+        _draw_curve(row[3], certificate)
+    if title:
+        figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG and free it."""
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def _as_picture(values: FloatArray) -> FloatArray | None:
+    """(C, H, W) or (H, W) summed over channels; None for anything that is not a picture."""
+    if values.ndim == 3:
+        return np.asarray(values.sum(axis=0))
+    return values if values.ndim == 2 else None
+
+
+def _draw_image(axes: Axes, image: FloatArray | None, title: str) -> None:
+    picture = None if image is None else _as_picture(image)
+    if picture is None or image is None:
+        axes.set_axis_off()
+        return
+    shown: Any = np.moveaxis(image, 0, -1) if image.ndim == 3 and len(image) == 3 else picture
+    axes.imshow(np.clip(shown, 0, 1), cmap="gray", vmin=0, vmax=1)
+    _finish(axes, title)
+
+
+def _draw_map(axes: Axes, values: FloatArray | None, title: str) -> None:
+    picture = None if values is None else _as_picture(values)
+    if picture is None:
+        axes.set_axis_off()
+        return
+    span = float(np.quantile(np.abs(picture), 0.995)) or 1.0
+    axes.imshow(picture, cmap=MAP_COLOURS, vmin=-span, vmax=span)
+    _finish(axes, title)
+
+
+def _finish(axes: Axes, title: str) -> None:
+    axes.set_title(title, fontsize=9)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def _draw_curve(axes: Axes, certificate: Certificate) -> None:
+    """Certified cosine over epsilon, with the paper's invalid curve dashed."""
+    end = max(certificate.max_epsilon(0.0) * 1.25, 1e-6 * certificate.evidence.scale)
+    epsilons = np.linspace(0, end, 81)
+    certified = np.array([certificate.cosine(e) for e in epsilons])
+    name = "assumed limit: NOT certified" if certificate.assumed else "certified"
+    shown = certified >= 0
+    axes.plot(epsilons[shown], certified[shown], color="#0b5fa5", label=name)
+    axes.fill_between(epsilons[shown], 0, certified[shown], color="#0b5fa5", alpha=0.12)
+    axes.plot(
+        epsilons,
+        [certificate.cosine_paper(e) for e in epsilons],
+        color="#b35806",
+        ls="--",
+        lw=1,
+        label="paper's formula (not a guarantee)",
+    )
+    axes.set_ylim(0, 1.02)
+    axes.set_xlim(0, end)
+    axes.set_xlabel("epsilon (l2 size of the change)", fontsize=8)
+    axes.set_ylabel("cosine at least", fontsize=8)
+    axes.tick_params(labelsize=8)
+    axes.legend(fontsize=7, loc="lower left")

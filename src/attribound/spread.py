@@ -1,0 +1,146 @@
+"""Second moments of the draws in one pass, and an eigenvalue that is never under-estimated.
+
+The bound on the largest eigenvalue needs the sampled one exactly or from above: power iteration that has not
+converged, or a random projection, would under-estimate it and break the certificate.
+"""
+
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from typing import final
+
+import torch
+from torch import Tensor
+
+EXACT_UP_TO = 4096
+"""Input features up to which the full matrix is kept (128 MB); beyond, a sketch."""
+
+_ROUNDING = 1e-10
+"""Allowance for rounding in float64 sums and in the eigenvalue routine, relative to the trace."""
+
+
+class Spread(ABC):
+    """Collects rows y and answers: the largest eigenvalue of their mean outer product."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.trace = 0.0
+        self.rounding = 0.0
+        """How far rounding may have lowered the sum's largest eigenvalue."""
+        self._known: float | None = None
+
+    @final
+    def add(self, rows: Tensor) -> None:
+        """Add rows (n, d)."""
+        square = float(rows.square().sum())
+        self.count += len(rows)
+        self.trace += square
+        self.rounding += _ROUNDING * square
+        self._known = None
+        self._add(rows, square)
+
+    @property
+    def eigenvalue(self) -> float:
+        """Largest eigenvalue of (1/n) sum y y^T, exact up to rounding or from above, never from below."""
+        if self._known is None:
+            top = min(max(self._eigenvalue(), 0.0), self.trace) if self.count else 0.0
+            self._known = (top + self.rounding) / max(self.count, 1)
+        return self._known
+
+    @abstractmethod
+    def _add(self, rows: Tensor, square: float) -> None:
+        """Take in rows whose squares sum to `square`."""
+
+    @abstractmethod
+    def _eigenvalue(self) -> float:
+        """Largest eigenvalue of the sum, exact or over-estimated."""
+
+
+@final
+class ExactSpread(Spread):
+    """The whole d x d matrix, as the blocks on and above its diagonal.
+
+    Products within a chunk are float32 (half the time), sums over chunks float64. A float32 product of n rows is off
+    by at most (n + 4) 2^-24 sum |y_i||y_j| per entry, hence by that times the chunk's trace in spectral norm, and so
+    much is allowed for. All products are torch's own: a second BLAS library's threads would fight with the model's.
+    """
+
+    def __init__(self, dim: int, pieces: int = 4) -> None:
+        super().__init__()
+        self._dim = dim
+        self._cuts = [dim * k // pieces for k in range(pieces + 1)]
+        self._blocks = [torch.zeros(end - start, dim - start, dtype=torch.float64) for start, end in self._ranges()]
+
+    def _ranges(self) -> list[tuple[int, int]]:
+        return list(pairwise(self._cuts))
+
+    def _add(self, rows: Tensor, square: float) -> None:
+        single = rows.float()
+        self.rounding += (len(rows) + 4) * 2.0**-24 * square
+        for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
+            block += single[:, start:end].T @ single[:, start:]
+
+    def _eigenvalue(self) -> float:
+        matrix = torch.zeros(self._dim, self._dim, dtype=torch.float64)
+        for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
+            matrix[start:end, start:] = block
+            matrix[start:, start:end] = block.T
+        return eigenvalue_from_above(matrix)
+
+
+@final
+class SketchedSpread(Spread):
+    """Frequent directions (Liberty 2013): a few rows B with sum y y^T <= B^T B + removed * I, always.
+
+    So the largest eigenvalue of B^T B plus what was removed is at least the true one. Memory: 2 size x d.
+    """
+
+    def __init__(self, dim: int, size: int = 128) -> None:
+        super().__init__()
+        self._size = size
+        self._rows = torch.zeros(0, dim, dtype=torch.float64)
+        self._removed = 0.0
+
+    def _add(self, rows: Tensor, square: float) -> None:
+        for part in rows.split(self._size):
+            self._rows = torch.cat([self._rows, part])
+            if len(self._rows) > 2 * self._size:
+                self._shrink()
+
+    def _shrink(self) -> None:
+        """Rotate to the principal axes, subtract the size-th eigenvalue from all, drop what falls to zero."""
+        values, vectors = torch.linalg.eigh(self._rows @ self._rows.T)
+        removed = max(float(values[-self._size]), 0.0)
+        dropped = max(removed, 1e-12 * float(values[-1]))
+        kept = values > dropped
+        # Rows of `axes` have squared length values[kept]; axes at or below the cut are dropped whole.
+        axes = vectors[:, kept].T @ self._rows
+        self._rows = axes * ((values[kept] - removed) / values[kept]).sqrt()[:, None]
+        self._removed += dropped
+
+    def _eigenvalue(self) -> float:
+        if not len(self._rows):
+            return self._removed
+        return float(torch.linalg.eigvalsh(self._rows @ self._rows.T)[-1]) + self._removed
+
+
+def eigenvalue_from_above(matrix: Tensor) -> float:
+    """A number at or slightly above the largest eigenvalue of a positive semidefinite matrix.
+
+    A guess by subspace iteration, raised by a little, is *proved* to be an upper bound: guess * I - matrix has a
+    Cholesky factor only if it is positive definite. Several times faster than all eigenvalues.
+    """
+    basis = matrix[:, :: max(len(matrix) // 8, 1)][:, :8].clone()
+    for _ in range(8):
+        basis = matrix @ torch.linalg.qr(basis).Q
+    guess = float(torch.linalg.matrix_norm(basis, 2))
+    for raised in (1.001, 1.01, 1.05):
+        difference = -matrix
+        difference.diagonal().add_(raised * guess)
+        if guess > 0 and int(torch.linalg.cholesky_ex(difference).info) == 0:
+            return raised * guess
+    return float(torch.linalg.eigvalsh(matrix)[-1])
+
+
+def make_spread(dim: int) -> Spread:
+    """Exact for small inputs, sketched for large ones."""
+    return ExactSpread(dim) if dim <= EXACT_UP_TO else SketchedSpread(dim)

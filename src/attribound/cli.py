@@ -130,7 +130,7 @@ def demo(
     if as_json:
         print(json.dumps(summary))
     else:
-        console.show_demo(runs, summary)
+        console.show_demo({run.noise.kind: run.certificates for run in runs}, summary)
 
 
 @app.command()
@@ -171,12 +171,12 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        return int(app(arguments, standalone_mode=False, prog_name="attribound") or 0)
+        code = int(app(arguments, standalone_mode=False, prog_name="attribound") or 0)
+        return _interrupted() if code == 130 else code
     except typer.Exit as done:
-        return done.exit_code
+        return _interrupted() if done.exit_code == 130 else done.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
-        return 130
+        return _interrupted()
     except AttriboundError as error:
         return _complain(str(error))
     except OSError as error:
@@ -187,6 +187,11 @@ def run(arguments: list[str] | None = None) -> int:
         if message is None:
             raise
         return _complain(message())
+
+
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return 130
 
 
 def _complain(message: str) -> int:

@@ -108,7 +108,7 @@ def _write(out: Path, run: DemoRun, model: nn.Module, images: Tensor) -> None:
         shown,
         [images[one.item].numpy() for one in shown],
         [plain_map(model, images[one.item], one.target) for one in shown],
-        title=f"{run.noise.kind} noise, sigma {SIGMA:g} per pixel: what no change of that size can bend further",
+        title=f"{run.noise.kind} noise, sigma {SIGMA:g} per pixel: no change of size epsilon can bend the map further",
     )
     plots.save(figure, out / f"{run.noise.kind}.png")
 

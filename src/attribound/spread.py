@@ -133,7 +133,7 @@ def eigenvalue_from_above(matrix: Tensor) -> float:
     for _ in range(8):
         basis = matrix @ torch.linalg.qr(basis).Q
     guess = float(torch.linalg.matrix_norm(basis, 2))
-    for raised in (1.001, 1.01, 1.05):
+    for raised in (1.001, 1.003, 1.01, 1.05):
         difference = -matrix
         difference.diagonal().add_(raised * guess)
         if guess > 0 and int(torch.linalg.cholesky_ex(difference).info) == 0:

@@ -31,7 +31,10 @@ def verify(path: str | Path) -> Verification:
     """
     record = read_record(path)
     certificate = certificate_from(record, str(path))
-    problems = _consistency(certificate, record)
+    problems = _out_of_range(certificate)
+    if problems:
+        return Verification(certificate, problems)
+    problems = _disagreements(certificate, record)
     for key, answer in (("cosine", certificate.cosine), ("max_epsilon", certificate.max_epsilon)):
         for at, stated in _table(record, key).items():
             derived = answer(at)
@@ -53,14 +56,28 @@ def compare_runs(stored: Certificate, again: Certificate) -> list[str]:
     return problems
 
 
-def _consistency(certificate: Certificate, record: dict[str, Any]) -> list[str]:
+def _out_of_range(certificate: Certificate) -> list[str]:
+    """Values from which nothing can be derived; NaN fails every comparison."""
     evidence, problems = certificate.evidence, []
     if not 0 < certificate.alpha < 1:
         problems.append(f"alpha {certificate.alpha:g} is not in (0, 1)")
-    if not (evidence.scale > 0 and evidence.limit > 0 and evidence.dim >= 2):
+    if not (0 < evidence.scale < math.inf and 0 < evidence.limit < math.inf and evidence.dim >= 2):
         problems.append("noise scale, limit or dim is out of range")
     if not 0 <= evidence.norm_lower <= evidence.limit:
         problems.append(f"norm_lower {evidence.norm_lower:g} is not in [0, limit {evidence.limit:g}]")
+    for name, value in (
+        ("eigenvalue_upper", evidence.eigenvalue_upper),
+        ("map_radius", certificate.map_radius),
+        ("norm", certificate.norm),
+    ):
+        if not 0 <= value < math.inf:
+            problems.append(f"{name} {value:g} is out of range")
+    return problems
+
+
+def _disagreements(certificate: Certificate, record: dict[str, Any]) -> list[str]:
+    """Stored numbers that contradict each other."""
+    evidence, problems = certificate.evidence, []
     for key in ("norm_lower", "eigenvalue_upper"):
         if not math.isclose(float(record[key]), getattr(certificate, key), rel_tol=1e-9, abs_tol=1e-12):
             problems.append(f"states {key} = {record[key]}, but its evidence holds {getattr(certificate, key):.9g}")

@@ -11,6 +11,9 @@ from attribound.bounds import covariance, curvature, overlap
 from attribound.bounds.cosine import VACUOUS, cosine_bound
 from attribound.errors import ArgumentError
 
+_ROUNDING = 1e-12
+"""Every certified cosine is lowered by this, far more than rounding can have raised it."""
+
 NoiseKind = Literal["uniform", "gaussian"]
 
 
@@ -63,7 +66,7 @@ class Evidence:
         """The largest certified cosine and the rule that gives it; (-1.0, None) if no rule says anything."""
         bounds = self.cosines(epsilon)
         rule = max(bounds, key=lambda name: bounds[name])
-        return (bounds[rule], rule) if bounds[rule] > VACUOUS else (VACUOUS, None)
+        return (max(bounds[rule] - _ROUNDING, 0.0), rule) if bounds[rule] > VACUOUS else (VACUOUS, None)
 
     def displacement(self, epsilon: float, norm_upper: float) -> float:
         """How far the map itself can move: ||h(x + delta) - h(x)|| for every ||delta|| <= epsilon."""

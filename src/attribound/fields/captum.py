@@ -26,7 +26,7 @@ class Captum(Field):
 
     output = "logit"
 
-    def __init__(self, method: Attribution, **arguments: Any) -> None:
+    def __init__(self, method: Attribution, /, **arguments: Any) -> None:
         if not isinstance(method, Attribution):
             raise FieldError(f"expected a captum.attr method, got {type(method).__name__}")
         self.method = method

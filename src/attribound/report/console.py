@@ -2,17 +2,15 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from attribound.certificate import Certificate, round_down
-
-if TYPE_CHECKING:
-    from attribound.demo import DemoRun
 
 Advance = Callable[[str, int, int], None]
 
@@ -49,10 +47,10 @@ def _plain_line(what: str, done: int, total: int) -> None:
         print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
 
 
-def show_demo(runs: "Sequence[DemoRun]", summary: dict[str, Any]) -> None:
-    """The demo's table and where its files are."""
+def show_demo(certificates: Mapping[str, Sequence[Certificate]], summary: dict[str, Any]) -> None:
+    """The demo's table, by noise law, and where its files are."""
     console = Console()
-    console.print(_demo_table(runs))
+    console.print(_demo_table(certificates))
     for run in summary["runs"]:
         console.print(
             f"{run['noise']}: sigma {run['sigma']:g} per pixel (radius {run['radius']:.4g}); {run['model']}: "
@@ -63,7 +61,8 @@ def show_demo(runs: "Sequence[DemoRun]", summary: dict[str, Any]) -> None:
     console.print(
         "\nRead: no change of the image of l2 size up to the proved epsilon, whatever it is, can turn the smoothed "
         "saliency map by more than 37 degrees (cosine 0.8). "
-        f"Each line holds with probability {1 - first['alpha']:.1%}; {first['samples']:,} samples per image. The paper's numbers come from its published formula, which is NOT "
+        f"Each line holds with probability {1 - first['alpha']:.1%}; {first['samples']:,} samples per image. "
+        "The paper's numbers come from its published formula, which is NOT "
         "valid: they are shown for comparison.\n",
         highlight=False,
     )
@@ -72,27 +71,23 @@ def show_demo(runs: "Sequence[DemoRun]", summary: dict[str, Any]) -> None:
     console.print(f"Took {summary['seconds']:.0f} s.", highlight=False)
 
 
-def _demo_table(runs: "Sequence[DemoRun]") -> Table:
+def _demo_table(certificates: Mapping[str, Sequence[Certificate]]) -> Table:
     table = Table(title="Largest change (epsilon) that provably keeps the explanation's cosine at 0.8")
     table.add_column("image", justify="right")
     table.add_column("class", justify="right")
-    for run in runs:
-        table.add_column(f"{run.noise.kind}:\nproved", justify="right", style="bold")
-        table.add_column("\nby rule")
+    for kind in certificates:
+        table.add_column(f"{kind}:\nproved", justify="right", style="bold")
         table.add_column("paper says\n(invalid)", justify="right", style="dim")
-    for certificates in zip(*(run.certificates for run in runs), strict=True):
-        first = certificates[0]
-        cells = [cell for one in certificates for cell in _demo_cells(one)]
-        table.add_row(str(first.item), str(first.target), *cells)
+    for row in zip(*certificates.values(), strict=True):
+        table.add_row(str(row[0].item), str(row[0].target), *(cell for one in row for cell in _demo_cells(one)))
     table.add_section()
-    medians = [run.summary()["median_max_epsilon"]["0.8"] for run in runs]
-    table.add_row("median", "", *(cell for m in medians for cell in (round_down(m, 3), "", "")))
+    medians = [median(one.max_epsilon(0.8) for one in column) for column in certificates.values()]
+    table.add_row("median", "", *(cell for value in medians for cell in (round_down(value, 3), "")))
     return table
 
 
-def _demo_cells(certificate: Certificate) -> tuple[str, str, str]:
+def _demo_cells(certificate: Certificate) -> tuple[str, str]:
     return (
         round_down(certificate.max_epsilon(0.8), 3),
-        certificate.rule or "-",
         f"{certificate.max_epsilon_paper(0.8):.3f}",
     )

@@ -49,7 +49,9 @@ def fit(
         for chosen in torch.randperm(len(images), generator=generator).split(schedule.batch):
             loss = objective.loss(model, images[chosen], labels[chosen], generator)
             if not torch.isfinite(loss):
-                raise AttriboundError(f"the loss became {float(loss)} in epoch {epoch + 1}: try a smaller rate")
+                raise AttriboundError(
+                    f"the loss became {float(loss.detach())} in epoch {epoch + 1}: try a smaller rate"
+                )
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

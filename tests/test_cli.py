@@ -1,0 +1,140 @@
+"""The command line as typed: output, JSON, exit codes, one-line errors."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from attribound import cli
+
+
+def call(capsys, *arguments: str) -> tuple[int, str, str]:
+    code = cli.run([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+BALL = ("bound", "--dim", "784", "--radius", "1", "--norm", "0.5", "--limit", "1")
+
+
+def test_bound_json(capsys) -> None:
+    code, out, _ = call(capsys, *BALL, "--epsilon", "0.01", "--cosine", "0.9", "--json")
+    answers = json.loads(out)
+    assert code == 0
+    assert list(answers) == ["moved_fraction", "cosine", "cosine_paper", "max_epsilon", "min_radius"]
+    assert answers["cosine"] == pytest.approx(0.8952799897234502, rel=1e-12)
+    assert answers["cosine_paper"] == pytest.approx(0.9134520162000966, rel=1e-12)
+    assert answers["max_epsilon"] == pytest.approx(0.009782831103515239, rel=1e-12)
+    assert answers["min_radius"] == pytest.approx(1.0221989825017757, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("flags", "keys"),
+    [
+        (("--epsilon", "0.01"), ["moved_fraction", "cosine", "cosine_paper"]),
+        (("--cosine", "0.9"), ["max_epsilon"]),
+    ],
+)
+def test_bound_answers_what_is_asked(flags, keys, capsys) -> None:
+    _, out, _ = call(capsys, *BALL, *flags, "--json")
+    assert list(json.loads(out)) == keys
+
+
+def test_bound_gaussian(capsys) -> None:
+    flags = ("bound", "--sigma", "0.5", "--norm", "0.9", "--epsilon", "0.1", "--cosine", "0.8", "--json")
+    _, out, _ = call(capsys, *flags)
+    assert list(json.loads(out)) == ["moved_fraction", "cosine", "cosine_paper", "max_epsilon", "min_sigma"]
+
+
+def test_bound_for_people(capsys) -> None:
+    code, out, _ = call(capsys, *BALL, "--epsilon", "0.01", "--cosine", "0.9")
+    assert code == 0
+    assert "cosine           0.8952799897\n" in out  # rounded down
+    assert "min_radius       1.0221989826\n" in out  # a need is rounded up
+    assert "NOT a guarantee" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bound", "--dim", "1", "--radius", "1", "--norm", "0.5", "--epsilon", "0.1"), "expected `dim` to be a whole"),
+        (("bound", "--dim", "9", "--radius", "-1", "--norm", "0.5", "--epsilon", "1"), "expected `radius` > 0, got -1"),
+        (("bound", "--dim", "9", "--radius", "1", "--norm", "2", "--epsilon", "1"), "expected `norm` <= `limit`"),
+        (("bound", "--dim", "9", "--radius", "1", "--norm", "nan", "--epsilon", "1"), "got nan"),
+        (BALL, "expected --epsilon, --cosine or both"),
+        ((*BALL, "--sigma", "1", "--epsilon", "1"), "expected --radius (uniform ball) or --sigma (Gaussian), got both"),
+        (("bound", "--norm", "0.5", "--epsilon", "1"), "expected --radius (uniform ball) or --sigma (Gaussian)"),
+        (("bound", "--radius", "1", "--norm", "0.5", "--epsilon", "1"), "expected --dim"),
+        (("bound", "--norm", "much"), "Invalid value for '--norm'"),
+        (("bound", "--nrm", "1"), "No such option: --nrm"),
+        (("fly",), "No such command 'fly'"),
+        (("verify", "no-such-file.json"), "no such file: no-such-file.json"),
+        (("demo", "--alpha", "2", "--items", "1"), "expected `alpha` in (0, 1), got 2"),
+        (("demo", "--items", "0"), "Invalid value for '--items'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, message, capsys) -> None:
+    code, out, err = call(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_demo_and_verify(tmp_path, capsys) -> None:
+    code, out, _ = call(capsys, "demo", "--out", tmp_path, "--items", "2", "--samples", "512", "--json")
+    assert code == 0
+    summary = json.loads(out)
+    assert [run["noise"] for run in summary["runs"]] == ["uniform", "gaussian"]
+    wanted = "noise radius sigma model items samples alpha accuracy accuracy_noisy median_max_epsilon"
+    assert set(summary["runs"][0]) == set(wanted.split())
+    assert set(summary["runs"][0]["median_max_epsilon"]) == {"0.8", "0.9"}
+    assert summary["runs"][1]["median_max_epsilon"]["0.8"] > 0.3
+    assert (tmp_path / "uniform.png").stat().st_size > 10_000
+    stored = tmp_path / "gaussian" / "001.json"
+    code, out, _ = call(capsys, "verify", stored, "--model", "mnist-cnn-noise")
+    assert code == 0
+    assert "every number follows from its evidence" in out
+    code, out, _ = call(capsys, "verify", stored, "--model", "mnist-cnn", "--json")
+    assert code == 1
+    assert not json.loads(out)["passed"]
+    record = json.loads(stored.read_text())
+    record["max_epsilon"]["0.8"] *= 2
+    stored.write_text(json.dumps(record))
+    code, out, _ = call(capsys, "verify", stored)
+    assert code == 1
+    assert "states max_epsilon(0.8)" in out
+
+
+def test_demo_table(tmp_path, capsys) -> None:
+    code, out, err = call(capsys, "demo", "--out", tmp_path, "--items", "1", "--samples", "256")
+    assert code == 0
+    assert "that provably keeps" in out
+    assert "NOT" in out
+    assert "uniform: 1 of 1" in err  # plain lines where there is no terminal
+
+
+def test_unwritable_output_is_one_line(tmp_path, capsys) -> None:
+    (tmp_path / "file").write_text("")
+    code, _, err = call(capsys, "demo", "--out", tmp_path / "file" / "below", "--items", "1", "--samples", "16")
+    assert code == 2
+    assert err.count("\n") == 1
+
+
+def test_help_is_a_tour() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "attribound.cli", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "attribound demo " in done.stdout
+    assert "Prove how far an explanation can be bent" in done.stdout
+
+
+def test_interrupt_exits_130(monkeypatch, capsys) -> None:
+    def interrupted(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_closed_forms", interrupted)
+    code, _, err = call(capsys, *BALL)
+    assert (code, err) == (130, "interrupted\n")

@@ -23,7 +23,7 @@ from attribound.training import accuracy
 
 MODEL = "mnist-cnn-noise"
 SIGMA = 0.5
-ROWS_PER_PICTURE = 6
+ROWS_PER_PICTURE = 4
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from torch import Tensor
 EXACT_UP_TO = 4096
 """Input features up to which the full matrix is kept (128 MB); beyond, a sketch."""
 
+_PRODUCT_ROWS = 1024
+"""Rows gathered for one matrix product: large products run at full speed."""
+
 _ROUNDING = 1e-10
 """Allowance for rounding in float64 sums and in the eigenvalue routine, relative to the trace."""
 
@@ -59,14 +62,16 @@ class Spread(ABC):
 class ExactSpread(Spread):
     """The whole d x d matrix, as the blocks on and above its diagonal.
 
-    Products within a chunk are float32 (half the time), sums over chunks float64. A float32 product of n rows is off
-    by at most (n + 4) 2^-24 sum |y_i||y_j| per entry, hence by that times the chunk's trace in spectral norm, and so
+    Products of a thousand rows are float32 (half the time), their sums float64. A float32 product of n rows is off
+    by at most (n + 4) 2^-24 sum |y_i||y_j| per entry, hence by that times the rows' trace in spectral norm, and so
     much is allowed for. All products are torch's own: a second BLAS library's threads would fight with the model's.
     """
 
     def __init__(self, dim: int, pieces: int = 4) -> None:
         super().__init__()
         self._dim = dim
+        self._waiting: list[Tensor] = []
+        self._waiting_square = 0.0
         self._cuts = [dim * k // pieces for k in range(pieces + 1)]
         self._blocks = [torch.zeros(end - start, dim - start, dtype=torch.float64) for start, end in self._ranges()]
 
@@ -74,12 +79,23 @@ class ExactSpread(Spread):
         return list(pairwise(self._cuts))
 
     def _add(self, rows: Tensor, square: float) -> None:
-        single = rows.float()
-        self.rounding += (len(rows) + 4) * 2.0**-24 * square
+        self._waiting.append(rows.float())
+        self._waiting_square += square
+        if sum(len(part) for part in self._waiting) >= _PRODUCT_ROWS:
+            self._multiply()
+
+    def _multiply(self) -> None:
+        """Add the outer products of the waiting rows to the blocks."""
+        if not self._waiting:
+            return
+        rows = torch.cat(self._waiting)
+        self.rounding += (len(rows) + 4) * 2.0**-24 * self._waiting_square
         for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
-            block += single[:, start:end].T @ single[:, start:]
+            block += rows[:, start:end].T @ rows[:, start:]
+        self._waiting, self._waiting_square = [], 0.0
 
     def _eigenvalue(self) -> float:
+        self._multiply()
         matrix = torch.zeros(self._dim, self._dim, dtype=torch.float64)
         for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
             matrix[start:end, start:] = block

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 
-def smallest_cosine(norm, moved, *, dim=3, starts=8, seed=0):
+def smallest_cosine(norm, moved, *, dim=3, starts=5, seed=0):
     """Minimise cos(h, R2 + R3), h = norm e_1 = R1 + R2, ||R1||, ||R3|| <= p, ||R2|| <= 1 - p (limit 1)."""
     rng = np.random.default_rng(seed)
     h = np.zeros(dim)
@@ -25,14 +25,14 @@ def smallest_cosine(norm, moved, *, dim=3, starts=8, seed=0):
     for _ in range(starts):
         start = rng.normal(size=2 * dim) * moved / np.sqrt(dim)
         found = minimize(
-            cosine, start, method="SLSQP", constraints=constraints, options={"maxiter": 300, "ftol": 1e-14}
+            cosine, start, method="SLSQP", constraints=constraints, options={"maxiter": 100, "ftol": 1e-12}
         )
         if all(c["fun"](found.x) >= -1e-10 for c in constraints):
             best = min(best, float(found.fun))
     return best
 
 
-def smallest_cosine_grid(norm, moved, *, fine=181):
+def smallest_cosine_grid(norm, moved, *, fine=121):
     """The same minimum in the plane, by trying every R1 and R3 of a dense grid."""
     angle = np.linspace(-np.pi, np.pi, 2 * fine)
     length = np.linspace(0.0, moved, 41)

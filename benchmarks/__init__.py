@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against a peer or a bare loop in the same run, for machines are noisy."""

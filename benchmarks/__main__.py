@@ -1,0 +1,18 @@
+"""`python -m benchmarks [NAME ...]`: run all benchmarks, or those named, and print one JSON line per figure."""
+
+import importlib
+import sys
+
+NAMES = ["bare_loop", "captum_noise_tunnel", "memory_flat", "certified_epsilon"]
+
+
+def main() -> None:
+    for name in sys.argv[1:] or NAMES:
+        if name not in NAMES:
+            sys.exit(f"error: expected one of {', '.join(NAMES)}, got {name!r}")
+        for figure in importlib.import_module(f"benchmarks.{name}").measure():
+            print(figure.line(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""Input gradients per second of `estimate` against a bare forward+backward loop, same model and batch size."""
+
+import torch
+
+import attribound as ab
+from attribound.data import mnist_sample
+from attribound.estimation import Plan, estimate
+from attribound.models import load_shipped
+from benchmarks.figure import Figure, race
+
+SAMPLES, BATCH = 8192, 256
+
+
+def measure() -> list[Figure]:
+    model, x = load_shipped("mnist-cnn-noise"), mnist_sample()[0][0]
+    field, noise = ab.Unit(ab.Saliency(model)), ab.Gaussian(0.5)
+    noisy = x + 0.5 * torch.randn(BATCH, *x.shape, generator=torch.Generator().manual_seed(0))
+
+    def bare() -> None:
+        for _ in range(SAMPLES // BATCH):
+            points = noisy.detach().requires_grad_(True)
+            torch.autograd.grad(model(points)[:, 7].sum(), points)
+
+    ours, peer, ratio = race(lambda: estimate(field, x, 7, noise, Plan(SAMPLES, 1e-3, batch=BATCH)), bare)
+    return [Figure("bare_loop", SAMPLES / ours, SAMPLES / peer, ratio, "gradients/s")]

@@ -1,0 +1,27 @@
+"""Peak memory of an estimate with 100,000 samples against one with 2,000, each in its own process."""
+
+import subprocess
+import sys
+
+from benchmarks.figure import Figure
+
+PROGRAM = """
+import resource, sys
+import attribound as ab
+from attribound.data import mnist_sample
+from attribound.estimation import Plan, estimate
+from attribound.models import load_shipped
+field = ab.Unit(ab.Saliency(load_shipped("mnist-cnn-noise")))
+estimate(field, mnist_sample()[0][0], 7, ab.Gaussian(0.5), Plan(int(sys.argv[1]), 1e-3))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def peak(samples: int) -> float:
+    command = [sys.executable, "-c", PROGRAM, str(samples)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def measure() -> list[Figure]:
+    many, few = peak(100_000), peak(2_000)
+    return [Figure("memory_flat", many, few, few / many, "MiB")]

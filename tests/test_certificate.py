@@ -81,13 +81,35 @@ def test_assumed_limits_are_marked_everywhere(tmp_path) -> None:
     assert ab.Certificate.load(tmp_path / "a.json").status == "assumed"
 
 
-def test_curvature_rule_applies_to_probabilities_only() -> None:
-    model = Linear(torch.tensor([3.0, 4.0], dtype=torch.float64))
-    x = torch.zeros(2, dtype=torch.float64)
-    for output, expected in (("probability", True), ("logit", False)):
-        field = ab.Proved(ab.Saliency(model, output=output), 5.0, reason="||w|| = 5 and a sigmoid's slope is <= 1/4")
-        certificate = ab.certify(field, x, 0, noise=ab.Gaussian(2.0), samples=2000)
-        assert ("curvature" in certificate.evidence.cosines(0.1)) is expected
+@pytest.mark.parametrize(
+    ("output", "continuous", "expected"),
+    [("probability", True, True), ("probability", False, False), ("logit", True, False)],
+)
+def test_curvature_rule_must_be_asked_for(output, continuous, expected) -> None:
+    base = ab.Saliency(Linear(torch.tensor([3.0, 4.0], dtype=torch.float64)), output=output, continuous=continuous)
+    field = ab.Proved(base, 5.0, reason="||w|| = 5 and a sigmoid's slope is <= 1/4")
+    certificate = ab.certify(field, torch.zeros(2, dtype=torch.float64), 0, noise=ab.Gaussian(2.0), samples=2000)
+    assert ("curvature" in certificate.evidence.cosines(0.1)) is expected
+
+
+def test_a_saw_tooth_is_not_certified_by_the_curvature_rule() -> None:
+    """Rounding hides jumps from autograd: the mean gradient is not the gradient of the mean. True cosine: -1."""
+
+    class SawTooth(nn.Module):
+        def forward(self, y):
+            size = y[:, 0].abs()
+            score = 1e3 * (size - (size * 1e3).round() / 1e3)
+            return torch.stack([score, score * 0], dim=1)
+
+    field = ab.Proved(ab.Saliency(SawTooth(), output="probability"), 250.0, reason="1000 times a sigmoid's slope 1/4")
+    x = torch.tensor([-0.05, 0.0], dtype=torch.float64)
+    assert ab.certify(field, x, 0, noise=ab.Gaussian(1.0), samples=4096).cosine(0.1) == -1.0
+
+
+def test_rounding_at_a_claimed_limit_is_cut_off() -> None:
+    field = ab.Proved(ab.Saliency(Linear(torch.tensor([3.0, 4.0]))), 5.0 * (1 - 1e-6), reason="rounded")
+    certificate = ab.certify(field, torch.zeros(2), 0, noise=ab.Gaussian(1.0), samples=500)
+    assert certificate.norm == pytest.approx(certificate.limit, rel=1e-12)
 
 
 @pytest.mark.parametrize("noise", [ab.UniformBall(14.0), ab.Gaussian(0.5)], ids=lambda n: n.kind)

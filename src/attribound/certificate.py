@@ -114,8 +114,8 @@ class Certificate:
 
         Args:
             epsilon: size of the change.
-            samples: independent draws behind the other map, taken after the attacked input is fixed; default: as
-                many as here.
+            samples: independent draws behind the other map; default: as many as here. They must be drawn after the
+                attacked input is fixed and unknown to whoever fixed it: with another seed than this certificate's.
         """
         epsilon = _epsilon(epsilon)
         moved = self.evidence.displacement(epsilon, self.norm + self.map_radius)

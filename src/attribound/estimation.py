@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from attribound.bounds import confidence
-from attribound.bounds.arguments import FloatArray
+from attribound.bounds.arguments import NORM_SLACK, FloatArray
 from attribound.bounds.rules import Evidence
 from attribound.errors import LimitError, NonFiniteError
 from attribound.fields.bounded import Bounded
 from attribound.noise import Noise, working_dtype
-from attribound.spread import make_spread
+from attribound.spread import Spread, make_spread
 
 Progress = Callable[[int, int], None]
 Stopped = Literal["budget", "proved", "futile"]
@@ -34,9 +34,6 @@ _CHUNK_NUMBERS = 2**24
 _BATCH_NUMBERS = 2**20
 _NEAR = 1.25
 """Draws further from the centre than this times the pilot's furthest are counted, not averaged."""
-
-_ROUNDING = 1e-5
-"""Relative allowance for float32 gradients when a draw's length is compared with a claimed limit."""
 
 
 @dataclass(frozen=True)
@@ -140,15 +137,16 @@ class _State:
         self.direction = torch.zeros(self.dim, dtype=torch.float64)
         self.centre: Tensor | None = None
         self.projections: list[FloatArray] = []
-        self.spread = make_spread(self.dim)
+        self.spread: Spread = make_spread(self.dim, unit=1.0)
         self.near, self.far = math.inf, 0
 
     def add(self, values: Tensor) -> None:
         """Take in one chunk of draws (n, d)."""
         if self.centre is None:
             self.centre = values.mean(dim=0)
-            longest = float(torch.linalg.vector_norm(values - self.centre, dim=1).max())
-            self.near = _NEAR * longest or self.reach
+            near = _NEAR * float(torch.linalg.vector_norm(values - self.centre, dim=1).max())
+            self.near = near if 0 < near < self.reach else math.inf
+            self.spread = make_spread(self.dim, unit=min(self.near, self.reach))
         else:
             limit = self.field.limit
             self.projections.append((values @ self.direction).clamp(-limit, limit).numpy())
@@ -287,7 +285,7 @@ def _check_values(values: Tensor, limit: float, offset: int) -> None:
             f"the attribution of draw {offset + int(bad[0])} is NaN or infinite: its average would mean nothing"
         )
     longest = int(np.argmax(lengths))
-    if lengths[longest] > limit * (1 + _ROUNDING):
+    if lengths[longest] > limit * (1 + NORM_SLACK):
         raise LimitError(
             f"draw {offset + longest} has norm {lengths[longest]:.6g}, above the claimed limit {limit:g}: "
             "the limit does not hold, so nothing can be certified with it"

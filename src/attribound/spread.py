@@ -4,6 +4,7 @@ The bound on the largest eigenvalue needs the sampled one exactly or from above:
 converged, or a random projection, would under-estimate it and break the certificate.
 """
 
+import math
 from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import final
@@ -17,7 +18,7 @@ EXACT_UP_TO = 4096
 _PRODUCT_ROWS = 1024
 """Rows gathered for one matrix product: large products run at full speed."""
 
-_ROUNDING = 1e-10
+_ROUNDING = 1e-9
 """Allowance for rounding in float64 sums and in the eigenvalue routine, relative to the trace."""
 
 
@@ -62,14 +63,16 @@ class Spread(ABC):
 class ExactSpread(Spread):
     """The whole d x d matrix, as the blocks on and above its diagonal.
 
+    Rows are divided by `unit`, about their length, so that float32 neither overflows nor loses them.
     Products of a thousand rows are float32 (half the time), their sums float64. A float32 product of n rows is off
     by at most (n + 4) 2^-24 sum |y_i||y_j| per entry, hence by that times the rows' trace in spectral norm, and so
     much is allowed for. All products are torch's own: a second BLAS library's threads would fight with the model's.
     """
 
-    def __init__(self, dim: int, pieces: int = 4) -> None:
+    def __init__(self, dim: int, unit: float = 1.0, pieces: int = 4) -> None:
         super().__init__()
         self._dim = dim
+        self._unit = 2.0 ** math.floor(math.log2(unit))  # dividing by a power of two rounds nothing
         self._waiting: list[Tensor] = []
         self._waiting_square = 0.0
         self._cuts = [dim * k // pieces for k in range(pieces + 1)]
@@ -79,7 +82,7 @@ class ExactSpread(Spread):
         return list(pairwise(self._cuts))
 
     def _add(self, rows: Tensor, square: float) -> None:
-        self._waiting.append(rows.float())
+        self._waiting.append((rows / self._unit).to(_product_dtype()))
         self._waiting_square += square
         if sum(len(part) for part in self._waiting) >= _PRODUCT_ROWS:
             self._multiply()
@@ -89,7 +92,8 @@ class ExactSpread(Spread):
         if not self._waiting:
             return
         rows = torch.cat(self._waiting)
-        self.rounding += (len(rows) + 4) * 2.0**-24 * self._waiting_square
+        lost = len(rows) * self._dim * 2.0**-120 * self._unit**2  # products below float32's smallest number
+        self.rounding += (len(rows) + 4) * 2.0**-24 * self._waiting_square + lost
         for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
             block += rows[:, start:end].T @ rows[:, start:]
         self._waiting, self._waiting_square = [], 0.0
@@ -100,7 +104,7 @@ class ExactSpread(Spread):
         for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
             matrix[start:end, start:] = block
             matrix[start:, start:end] = block.T
-        return eigenvalue_from_above(matrix)
+        return eigenvalue_from_above(matrix) * self._unit**2
 
 
 @final
@@ -157,6 +161,11 @@ def eigenvalue_from_above(matrix: Tensor) -> float:
     return float(torch.linalg.eigvalsh(matrix)[-1])
 
 
-def make_spread(dim: int) -> Spread:
-    """Exact for small inputs, sketched for large ones."""
-    return ExactSpread(dim) if dim <= EXACT_UP_TO else SketchedSpread(dim)
+def make_spread(dim: int, unit: float) -> Spread:
+    """Exact for small inputs, sketched for large ones; `unit` is about the length of the rows."""
+    return ExactSpread(dim, unit) if dim <= EXACT_UP_TO else SketchedSpread(dim)
+
+
+def _product_dtype() -> torch.dtype:
+    """float32, unless torch was told that float32 products may be less precise than float32."""
+    return torch.float32 if torch.get_float32_matmul_precision() == "highest" else torch.float64

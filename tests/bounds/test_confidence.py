@@ -77,7 +77,7 @@ def test_every_stopping_time_at_once():
     misses = 0
     for _ in range(400):
         x = signs(rng, 0.6, 200)
-        looks = [norm_lower_bound(x[:n], limit=1.0, alpha=0.05, horizon=200) for n in range(10, 201, 10)]
+        looks = [norm_lower_bound(x[:n], limit=1.0, alpha=0.05, horizon=200) for n in range(20, 201, 20)]
         assert np.all(np.diff(looks) >= 0)
         misses += max(looks) > 0.6
     assert misses <= 38
@@ -169,9 +169,9 @@ def test_exact_coverage_of_the_eigenvalue(samples, q):
 @pytest.mark.parametrize(("reach", "law"), [(3.0, [0.1, 0.9, 0.0]), (3.0, [0.02, 0.3, 0.68]), (1.1, [0.0, 0.3, 0.7])])
 def test_exact_coverage_of_the_split(reach, law):
     # y = reach e_1 (far), e_1 (near) or 0 with these probabilities; far and near counts are multinomial.
-    samples, truth = 150, reach**2 * law[0] + law[1]
+    samples, truth = 120, reach**2 * law[0] + law[1]
     missed = 0.0
-    for far in range(41 if law[0] else 1):
+    for far in range(36 if law[0] else 1):
         near = np.arange(samples - far + 1)
         bounds = [
             eigenvalue_upper_bound(n / samples, reach=reach, samples=samples, alpha=0.1, near=1.0, far=far)
@@ -179,9 +179,8 @@ def test_exact_coverage_of_the_split(reach, law):
         ]
         counts = np.column_stack([np.full_like(near, far), near, samples - far - near])
         missed += stats.multinomial.pmf(counts, samples, law)[np.array(bounds) < truth].sum()
-    assert missed <= 0.1
-    if law[1] != 0.3 or law[0] == 0:  # one count decides alone, so its half of alpha must nearly be used
-        assert missed > 0.1**2 / 4
+    # Each half of alpha is paid although the other part's bound is rarely low at the same time.
+    assert 1e-4 < missed <= 0.05
 
 
 def test_the_split_pays_for_far_draws():

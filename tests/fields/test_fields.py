@@ -101,6 +101,31 @@ def test_any_captum_method_certifies(name: str) -> None:
     assert torch.equal(torch_before, torch.random.get_rng_state())
 
 
+def test_methods_that_share_randomness_run_row_by_row() -> None:
+    """ShapleyValueSampling draws one permutation per call; the rows of one call would not be independent draws."""
+
+    class Product(nn.Module):
+        def forward(self, y):
+            return torch.stack([y[:, 0] * y[:, 1], y[:, 0] * 0], dim=1)
+
+    field = ab.Captum(captum.attr.ShapleyValueSampling(Product()), n_samples=1)
+    maps = field.attribute(torch.ones(64, 2), 0, generator=torch.Generator().manual_seed(0))
+    first = int((maps[:, 0] > 0.5).sum())
+    assert 12 <= first <= 52  # each row gives all credit to one of the two features; 64 fair coins, 1e-7 false alarms
+    # The exact smoothed map of the unit field is about (1/2, 1/2).
+    bounds = [
+        ab.certify(ab.Unit(field), torch.ones(2), 0, noise=ab.Gaussian(0.01), samples=256, seed=k).norm_lower
+        for k in range(5)
+    ]
+    assert max(bounds) <= 0.5**0.5 + 1e-3
+
+
+def test_captum_failures_are_one_line() -> None:
+    field = ab.Captum(captum.attr.FeaturePermutation(small_net()))
+    with pytest.raises(FieldError, match="captum-FeaturePermutation failed"):
+        field.attribute(torch.rand(3, 1, 4, 4), 0)
+
+
 def test_captum_agrees_with_ours() -> None:
     model, y = small_net(), torch.rand(4, 1, 4, 4)
     theirs = ab.Captum(captum.attr.Saliency(model), abs=False).attribute(y, 1)
@@ -127,12 +152,13 @@ def test_tiny_float32_gradients_are_normalised_not_lost() -> None:
 
 
 def test_only_claimed_limits_pass_on_the_probability_gradient() -> None:
-    base = ab.Saliency(Linear(WEIGHTS), output="probability")
+    base = ab.Saliency(Linear(WEIGHTS), output="probability", continuous=True)
     assert ab.Proved(base, 9.0, reason="weights have norm 5.1").probability_gradient
     assert ab.Assumed(base, 9.0).probability_gradient
     assert not ab.Unit(base).probability_gradient
     assert not ab.Clip(base, 9.0).probability_gradient
-    assert not ab.Proved(ab.Saliency(Linear(WEIGHTS)), 9.0, reason="as above").probability_gradient
+    assert not ab.Proved(ab.Saliency(Linear(WEIGHTS), continuous=True), 9.0, reason="as above").probability_gradient
+    assert not ab.Proved(ab.Saliency(Linear(WEIGHTS), output="probability"), 9.0, reason="same").probability_gradient
 
 
 def test_with_model_keeps_the_method() -> None:

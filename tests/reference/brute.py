@@ -77,7 +77,7 @@ def swap_cost(leaving, entering):
 
     low = float(min(leaving.min(), entering.min()))
     high = float(max(leaving.max(), entering.max()))
-    for _ in range(100):
+    for _ in range(60):
         left, right = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, right) if cost(left) <= cost(right) else (left, high)
     return cost((low + high) / 2), (low + high) / 2

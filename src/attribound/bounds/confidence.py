@@ -114,8 +114,8 @@ def mean_radius(
     """Radius around the sampled mean that holds the true mean with probability at least 1 - alpha.
 
     The smaller of McDiarmid's inequality (limit only) and, where an eigenvalue bound is known, Bousquet's (which
-    pays the limit only in its last, fast-vanishing term). Which is smaller does not depend on the draws' mean, but
-    both must hold, so alpha is split over the two.
+    pays the limit only in its last, fast-vanishing term). Which is smaller depends on the draws, so alpha is split
+    over the two.
 
     Args:
         limit: bound on the norm of every draw.

@@ -39,7 +39,10 @@ def cosine_bound(norm: Number, limit: Number, moved_fraction: Number) -> Any:
 
 
 def largest_moved_fraction(norm: Number, limit: Number, cosine: Number) -> Any:
-    """The largest moved fraction at which the tight theorem still gives `cosine`: its inverse in p."""
+    """The largest moved fraction at which the tight theorem still gives `cosine`: its inverse in p.
+
+    At cosine 0 this is a supremum: there the attacked map can vanish.
+    """
     kappa, cosine = np.broadcast_arrays(check.norm_over_limit(norm, limit), check.fraction("cosine", cosine))
     sine = np.sqrt((1 - cosine) * (1 + cosine))
     turn = kappa * sine

@@ -38,7 +38,7 @@ class Truncation:
 
 
 def truncate_ball(moved_fraction: Number) -> Truncation:
-    """The uniform ball: W is 1 where the balls overlap, 0 elsewhere; no other truncation is better."""
+    """The uniform ball: W is 1 where the balls overlap, 0 elsewhere; none is better for the cosine."""
     p = check.fraction("moved_fraction", moved_fraction)
     return Truncation(missing=p, deviation=np.sqrt(p * (1 - p)))
 

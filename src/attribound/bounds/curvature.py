@@ -1,5 +1,8 @@
 """The model-free rule for smoothed saliency of a probability: no limit on the gradient is needed.
 
+It assumes that the field is the true gradient of f almost everywhere and that f is locally Lipschitz: then the mean of
+the gradients is the gradient of the mean. Rounding, thresholds or detached parts in a model break that.
+
 f: R^d -> [0, 1] smoothed with Gaussian noise has a Hessian of spectral norm at most 2 phi(1) / sigma^2, because
 E[f (z^2 - 1)] <= E[(z^2 - 1)_+] = 2 phi(1). So its gradient, the smoothed saliency, moves by at most that times
 epsilon (docs/theory/other-rules.md).
@@ -24,7 +27,7 @@ def displacement_curvature(epsilon: Number, sigma: Number) -> Any:
 
 
 def cosine_bound_curvature(norm: Number, *, epsilon: Number, sigma: Number) -> Any:
-    """Lower bound on the cosine for saliency of a probability under Gaussian noise, whatever the model."""
+    """Lower bound on the cosine for saliency of a probability under Gaussian noise (f locally Lipschitz)."""
     return cosine_from_displacement(norm, displacement_curvature(epsilon, sigma))
 
 

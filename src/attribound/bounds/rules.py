@@ -28,7 +28,7 @@ class Evidence:
         limit: upper bound on the field's norm.
         norm_lower: lower bound on the smoothed attribution's norm.
         eigenvalue_upper: upper bound on the largest eigenvalue of the covariance of the field under the noise.
-        probability_gradient: the field is the plain gradient of an output in [0, 1].
+        probability_gradient: the field is the plain, true gradient of a locally Lipschitz output in [0, 1].
     """
 
     dim: int

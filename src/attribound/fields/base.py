@@ -57,7 +57,7 @@ class Field(ABC):
 
     @property
     def probability_gradient(self) -> bool:
-        """Whether the field is exactly the gradient of an output in [0, 1]."""
+        """Whether the field is stated to be exactly the gradient of a locally Lipschitz output in [0, 1]."""
         return False
 
 

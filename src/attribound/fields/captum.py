@@ -7,11 +7,34 @@ from typing import Any, Self, final
 
 import numpy as np
 import torch
-from captum.attr import Attribution
+from captum.attr import (
+    Attribution,
+    Deconvolution,
+    DeepLift,
+    FeatureAblation,
+    GradientShap,
+    GuidedBackprop,
+    InputXGradient,
+    IntegratedGradients,
+    Occlusion,
+    Saliency,
+)
 from torch import Tensor, nn
 
 from attribound.errors import FieldError
 from attribound.fields.base import Field, Model
+
+_ROWS_INDEPENDENT = (
+    Deconvolution,
+    DeepLift,
+    FeatureAblation,
+    GradientShap,
+    GuidedBackprop,
+    InputXGradient,
+    IntegratedGradients,
+    Occlusion,
+    Saliency,
+)
 
 
 @final
@@ -21,7 +44,9 @@ class Captum(Field):
     A stochastic method (GradientShap, methods under NoiseTunnel) is a *random field*: each draw takes fresh
     randomness, independent of the noise, and the smoothed map is the mean over both. The bounds hold for that mean.
     Captum draws from the global generators; they are seeded from the given generator and put back afterwards.
-    Rows of one batch must not influence each other, which holds for Captum's methods on a model in evaluation mode.
+
+    The bounds need independent draws. Methods known to treat the rows of a batch independently run in batches; all
+    others (some share one random permutation among the rows) run row by row, each with its own randomness.
     """
 
     output = "logit"
@@ -45,10 +70,17 @@ class Captum(Field):
         """The method's own attribution of the batch."""
         if create_graph:
             raise FieldError(f"{self.name} cannot be differentiated: use an attack that needs no gradient of it")
+        parts = [inputs] if type(self.method) in _ROWS_INDEPENDENT else list(inputs.split(1))
+        return torch.cat([self._attribute(part, target, generator) for part in parts])
+
+    def _attribute(self, inputs: Tensor, target: int, generator: torch.Generator | None) -> Tensor:
         points = inputs.detach().requires_grad_(True)
         with _seeded(generator), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks and attributes")
-            values = self.method.attribute(points, target=target, **self.arguments)
+            try:
+                values = self.method.attribute(points, target=target, **self.arguments)
+            except (AssertionError, ValueError, TypeError, RuntimeError) as error:
+                raise FieldError(f"{self.name} failed: {error}") from error
         if not isinstance(values, Tensor) or values.shape != inputs.shape:
             raise FieldError(f"expected {self.name} to give maps of shape {tuple(inputs.shape)}")
         return values.detach()

@@ -15,10 +15,18 @@ class Saliency(Field):
     """The signed input gradient (Simonyan et al. 2014), of the logit or of the softmax probability.
 
     The gradient of a probability saturates: its norm spans orders of magnitude, so only `Unit` says much there.
+
+    Attributes:
+        model: the classifier.
+        output: "logit" or "probability".
+        continuous: you state that the output is a locally Lipschitz function of the input and that autograd gives its
+            true gradient almost everywhere. True for ordinary networks (convolutions, ReLU, pooling, attention), false
+            with rounding, thresholds or detached parts. Only the curvature rule needs it, and is not used without it.
     """
 
     model: Model
     output: Output = "logit"
+    continuous: bool = False
     name = "saliency"
 
     def __post_init__(self) -> None:
@@ -42,5 +50,5 @@ class Saliency(Field):
 
     @property
     def probability_gradient(self) -> bool:
-        """True for output="probability"."""
-        return self.output == "probability"
+        """Whether the curvature rule may be used: a probability, stated to be continuous."""
+        return self.output == "probability" and self.continuous

@@ -1,0 +1,20 @@
+"""Attacks on explanations: one file each over one base, the scoring and the audit of certificates."""
+
+from attribound.attacks.base import Attack, AttackResult, Problem
+from attribound.attacks.direct import Direct
+from attribound.attacks.ifia import Ifia
+from attribound.attacks.launch import METHODS, attack
+from attribound.attacks.likelihood import Likelihood
+from attribound.attacks.random_directions import RandomDirections
+
+__all__ = [
+    "METHODS",
+    "Attack",
+    "AttackResult",
+    "Direct",
+    "Ifia",
+    "Likelihood",
+    "Problem",
+    "RandomDirections",
+    "attack",
+]

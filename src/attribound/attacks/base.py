@@ -1,0 +1,214 @@
+"""The one base of all attacks: it projects, keeps the label and the best iterate, restarts and re-scores.
+
+An attack file holds only its idea: a direction in which the map changes for the worse.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+import torch
+from torch import Tensor
+
+from attribound.attacks.score import Score, rescore
+from attribound.attacks.twins import smooth_twins
+from attribound.attacks.view import View
+from attribound.bounds import arguments as check
+from attribound.errors import ArgumentError
+from attribound.estimation import chunk_generator
+from attribound.fields.base import Field, Model
+from attribound.metrics import cosine_similarity
+from attribound.noise import Noise
+
+Progress = Callable[[int, int], None]
+
+_START = 0.5
+"""Attacks start at a random change of this part of epsilon: at none at all, the slope of a cosine is zero."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is attacked: one explanation within a budget.
+
+    Attributes:
+        field: the attribution, bounded or not.
+        x: the input.
+        target: the class that is explained.
+        noise: smoothing noise; None attacks the plain map.
+        epsilon: l2 budget.
+        reference: (d,) float64, the map before the attack.
+        label: the model's prediction for x.
+    """
+
+    field: Field
+    x: Tensor
+    target: int
+    noise: Noise | None
+    epsilon: float
+    reference: Tensor
+    label: int
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """The worst that an attack found.
+
+    Attributes:
+        method: name of the attack.
+        epsilon: the budget; the change is never longer.
+        delta: the change found, shape of the input.
+        score: cosine and other measures, taken afterwards with fresh noise on the true model.
+        label_kept: whether the prediction stayed.
+        steps: iterations made, over all restarts.
+        seed: seed of the attack.
+        seconds: time it took.
+    """
+
+    method: str
+    epsilon: float
+    delta: Tensor
+    score: Score
+    label_kept: bool
+    steps: int
+    seed: int
+    seconds: float
+
+    @property
+    def cosine(self) -> float:
+        """Cosine between the maps before and after."""
+        return self.score.cosine
+
+
+@dataclass(frozen=True)
+class Attack(ABC):
+    """An iterative attack in the l2 ball. The defaults are the paper's: 200 iterations of length 0.1, 300 draws.
+
+    Attributes:
+        steps: iterations per restart.
+        step_size: length of an iteration (never more than a quarter of epsilon).
+        restarts: independent starts; the best result counts.
+        samples: draws that smooth the map during the attack.
+        keep_label: only changes that keep the prediction count (the paper's rule).
+        rescore_samples: fresh draws for each of the two maps that give the reported cosine.
+    """
+
+    steps: int = 200
+    step_size: float = 0.1
+    restarts: int = 1
+    samples: int = 300
+    keep_label: bool = True
+    rescore_samples: int = 4096
+    name: ClassVar[str]
+    smooth: ClassVar[bool] = True
+    """Whether the attack differentiates twice, so that ReLUs are swapped for smooth twins."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "restarts", "samples", "rescore_samples"):
+            check.count(name, getattr(self, name))
+        check.positive("step_size", self.step_size)
+
+    @abstractmethod
+    def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """The map after the change `delta`, and the next change to try."""
+
+    @final
+    def step(self, problem: Problem, delta: Tensor, direction: Tensor) -> Tensor:
+        """One iteration along a direction of any length, back into the ball."""
+        norm = float(direction.norm())
+        length = min(self.step_size, problem.epsilon / 4)
+        return project(delta + direction * (length / norm), problem.epsilon) if norm > 0 else delta
+
+    def prepare(self, problem: Problem) -> None:
+        """Complain about arguments that do not fit the problem."""
+
+    @final
+    def run(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> AttackResult:
+        """Attack, and score the best change found with fresh noise on the true model."""
+        started = time.perf_counter()
+        check.positive("epsilon", problem.epsilon)
+        self.prepare(problem)
+        best = _Best(torch.zeros_like(problem.x), 1.0)
+        for restart in range(self.restarts):
+            generator = chunk_generator(seed, restart, 0, problem.x.device)
+            self._climb_once(problem, best, generator, restart, progress)
+        score = rescore(problem.field, problem.x, best.delta, problem.target, problem.noise, self.rescore_samples, seed)
+        return AttackResult(
+            method=self.name,
+            epsilon=problem.epsilon,
+            delta=best.delta,
+            score=score,
+            label_kept=_label(problem.field.model, problem.x + best.delta) == problem.label,
+            steps=self.restarts * self.steps,
+            seed=seed,
+            seconds=time.perf_counter() - started,
+        )
+
+    def _climb_once(
+        self, problem: Problem, best: "_Best", generator: torch.Generator, restart: int, progress: Progress | None
+    ) -> None:
+        view = View(problem.field, problem.target, problem.noise, self.samples)
+        direction = torch.randn(problem.x.shape, generator=generator, dtype=problem.x.dtype, device=problem.x.device)
+        delta = direction * (problem.epsilon * _START / float(direction.norm()))
+        for step in range(self.steps):
+            with smooth_twins() if self.smooth else nullcontext():
+                values, proposal = self.climb(problem, view, delta, generator)
+            self._consider(problem, best, delta, values)
+            delta = project(proposal, problem.epsilon)
+            if progress:
+                progress(restart * self.steps + step + 1, self.restarts * self.steps)
+        self._consider(problem, best, delta, view.map(problem.x + delta, generator))
+
+    def _consider(self, problem: Problem, best: "_Best", delta: Tensor, values: Tensor) -> None:
+        """Keep the change if its map is the worst so far and the label allows it."""
+        cosine = float(cosine_similarity(problem.reference[None], values[None]))
+        allowed = not self.keep_label or _label(problem.field.model, problem.x + delta) == problem.label
+        if cosine < best.cosine and allowed:
+            best.delta, best.cosine = delta.clone(), cosine
+
+
+@dataclass
+class _Best:
+    delta: Tensor
+    cosine: float
+
+
+def make_problem(
+    field: Field, x: Tensor, target: int, noise: Noise | None, epsilon: float, *, samples: int = 4096, seed: int = 0
+) -> Problem:
+    """State the problem: the reference map is sampled here, once."""
+    view = View(field, target, noise, samples)
+    reference = view.map(x, chunk_generator(seed, 0, 1, x.device))
+    label = _label(field.model, x)
+    return Problem(field, x.detach(), target, noise, float(check.positive("epsilon", epsilon)), reference, label)
+
+
+def with_epsilon(problem: Problem, epsilon: float) -> Problem:
+    """The same problem with another budget."""
+    return replace(problem, epsilon=epsilon)
+
+
+def project(delta: Tensor, epsilon: float) -> Tensor:
+    """The nearest change within the l2 ball; a hair inside, so that rounding never leaves it."""
+    norm = float(torch.linalg.vector_norm(delta, dtype=torch.float64))
+    return delta * (epsilon * (1 - 1e-6) / norm) if norm > epsilon * (1 - 1e-6) else delta
+
+
+def require_gradients(problem: Problem) -> None:
+    """Complain, in one line, if the field cannot be differentiated."""
+    probe = View(problem.field, problem.target, None, 1)
+    generator = chunk_generator(0, 0, 2, problem.x.device)
+    with smooth_twins():
+        try:
+            _, slope = probe.slope(problem.x, lambda values: values.square().sum(), generator)
+        except RuntimeError as error:
+            raise ArgumentError(f"this attack needs a twice differentiable model: {error}") from None
+    if not torch.isfinite(slope).all():
+        raise ArgumentError("this attack needs a twice differentiable model: its second derivative is not finite")
+
+
+def _label(model: Model, point: Tensor) -> int:
+    with torch.no_grad():
+        return int(model(point[None]).argmax(dim=1))

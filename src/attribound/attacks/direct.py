@@ -1,0 +1,34 @@
+"""The direct attack: make the cosine itself as small as possible."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from attribound.attacks.base import Attack, Problem, require_gradients
+from attribound.attacks.view import View
+
+
+@final
+@dataclass(frozen=True)
+class Direct(Attack):
+    """Maximise 1 - cos(map, reference) by double backpropagation."""
+
+    name = "direct"
+
+    def prepare(self, problem: Problem) -> None:
+        """The field must be differentiable."""
+        require_gradients(problem)
+
+    def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Along the gradient of the cosine distance."""
+        values, slope = view.slope(
+            problem.x + delta, lambda values: 1 - differentiable_cosine(values, problem.reference), generator
+        )
+        return values, self.step(problem, delta, slope)
+
+
+def differentiable_cosine(values: Tensor, reference: Tensor) -> Tensor:
+    """Cosine with a gradient that stays finite at zero."""
+    return values @ reference / (values.norm() * reference.norm()).clamp(min=1e-300)

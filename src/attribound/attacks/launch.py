@@ -1,0 +1,64 @@
+"""`attribound.attack`: the public edge of the attacks."""
+
+from typing import Any
+
+from torch import Tensor
+
+from attribound.attacks.base import Attack, AttackResult, Progress, make_problem
+from attribound.attacks.direct import Direct
+from attribound.attacks.ifia import Ifia
+from attribound.attacks.likelihood import Likelihood
+from attribound.attacks.random_directions import RandomDirections
+from attribound.certification import as_batch, check_input, predict
+from attribound.errors import ArgumentError
+from attribound.fields.base import Field, check_evaluating
+from attribound.noise import Noise
+
+METHODS: dict[str, type[Attack]] = {one.name: one for one in (Direct, Ifia, Likelihood, RandomDirections)}
+"""Every attack by its name; a new one adds a file and a word here."""
+
+
+def attack(
+    field: Field,
+    x: Tensor,
+    target: int | None = None,
+    *,
+    epsilon: float,
+    noise: Noise | None = None,
+    method: str = "ifia",
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> AttackResult:
+    """Search for the change of l2 size up to epsilon that bends an explanation most.
+
+    Args:
+        field: the attribution, plain or bounded.
+        x: one input.
+        target: class whose explanation is attacked; None: the predicted class.
+        epsilon: l2 budget.
+        noise: the smoothing noise; None attacks the plain map.
+        method: "direct", "ifia", "likelihood" or "random".
+        seed: seed of starts and noise.
+        progress: called with (iterations done, iterations in all).
+        options: of the method: steps, step_size, restarts, samples, keep_label, rescore_samples; for ifia also loss, k,
+            towards.
+
+    Returns:
+        The worst found, scored with fresh noise on the true model.
+    """
+    if method not in METHODS:
+        raise ArgumentError(f"expected `method` {', '.join(METHODS)}, got {method!r}")
+    check_evaluating(field.model)
+    check_input(x)
+    inputs, single = as_batch(field.model, x)
+    if not single:
+        raise ArgumentError(f"expected one input, got a batch of shape {tuple(x.shape)}")
+    try:
+        chosen = METHODS[method](**options)
+    except TypeError:
+        known = ", ".join(METHODS[method].__dataclass_fields__)
+        raise ArgumentError(f"expected options of {method} ({known}), got {', '.join(options)}") from None
+    explained = predict(field.model, inputs)[0] if target is None else target
+    problem = make_problem(field, inputs[0], explained, noise, epsilon, samples=chosen.rescore_samples, seed=seed)
+    return chosen.run(problem, seed, progress)

@@ -1,0 +1,24 @@
+"""The floor: random directions, full length. An attack that does not beat this finds nothing."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from attribound.attacks.base import Attack, Problem
+from attribound.attacks.view import View
+
+
+@final
+@dataclass(frozen=True)
+class RandomDirections(Attack):
+    """A fresh random direction at every iteration."""
+
+    name = "random"
+    smooth = False
+
+    def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Look at this change and go on to an unrelated one on the sphere."""
+        direction = torch.randn(delta.shape, generator=generator, dtype=delta.dtype, device=delta.device)
+        return view.map(problem.x + delta, generator), direction * (problem.epsilon / float(direction.norm()))

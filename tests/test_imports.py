@@ -21,11 +21,14 @@ ROOMS = [
     "certification",
     "search",
     "verification",
+    "metrics",
+    "attacks",
     "models",
     "data",
     "training",
     "report",
     "demo",
+    "auditing",
     "cli",
 ]
 HOMES = {"captum": {"fields/captum.py"}, "matplotlib": {"report/plots.py"}}

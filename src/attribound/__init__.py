@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attribound import bounds as bounds
+    from attribound.attacks import attack as attack
     from attribound.certificate import Certificate as Certificate
     from attribound.certification import certify as certify
     from attribound.errors import AttriboundError as AttriboundError
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from attribound.search import min_radius as min_radius
 
 _HOMES = {
+    "attack": "attribound.attacks",
     "Certificate": "attribound.certificate",
     "certify": "attribound.certification",
     "AttriboundError": "attribound.errors",

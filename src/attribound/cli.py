@@ -24,6 +24,7 @@ up to epsilon.
 \b
 Start with:  attribound demo      certify real images, see tables and pictures
 Then:        attribound bound     the closed forms as a calculator
+             attribound attack    attack what was certified
              attribound verify    check a stored certificate
 """,
 )
@@ -160,6 +161,50 @@ def verify(
         if not problems:
             print(f"{file}: every number follows from its evidence. {certificate!r}")
     if problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def attack(
+    path: Annotated[Path, typer.Argument(help="A stored certificate, a folder of them, or a case to --replay.")],
+    model: Annotated[str, typer.Option(help="The shipped model that was certified.")] = "mnist-cnn-noise",
+    method: Annotated[list[str] | None, typer.Option(help="direct, ifia, likelihood, random; default: all.")] = None,
+    cosine: Annotated[float, typer.Option(help="Attack the largest epsilon certified for this cosine.")] = 0.8,
+    restarts: Annotated[int, typer.Option(min=1, help="Independent starts of every method.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Iterations per start.")] = 60,
+    samples: Annotated[int, typer.Option(min=1, help="Draws that smooth the map during the attack.")] = 128,
+    tightness: Annotated[bool, typer.Option(help="Also search the smallest epsilon that breaks the cosine.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the attacks.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for findings and violated cases.")] = Path("attribound-audit"),
+    replay: Annotated[bool, typer.Option(help="PATH is a stored violation: score it again.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Attack what certificates claim; exit code 1, and a saved case, if one falls below its certificate.
+
+    Example: attribound demo && attribound attack attribound-demo/gaussian --restarts 3
+
+    Every certified (epsilon, cosine) is attacked with every method. The table shows the certified cosine, the worst
+    that was found, and with --tightness how near the certificate is to what attackers can do. For stored certificates
+    of the embedded sample.
+    """
+    from attribound import auditing
+    from attribound.report import console
+
+    if replay:
+        outcome = auditing.replay_case(path, model)
+        print(json.dumps(outcome) if as_json else console.replay_line(outcome))
+        raise typer.Exit(1 if outcome["violated"] else 0)
+    options = {"steps": steps, "restarts": restarts, "samples": samples}
+    with console.progress(quiet=as_json) as advance:
+        findings = auditing.audit_stored(
+            path, model, method, options, cosine=cosine, seed=seed, tightness=tightness, out=out, progress=advance
+        )
+    if as_json:
+        print(json.dumps({"findings": [one.row() for one in findings], "out": str(out)}))
+    else:
+        console.show_findings([one.row() for one in findings], str(out))
+    if any(one.violated for one in findings):
+        print(f"error: a certificate was violated; the case is in {out}", file=sys.stderr)
         raise typer.Exit(1)
 
 

@@ -15,7 +15,8 @@ from attribound.certificate import COSINES, Certificate
 from attribound.certification import certify, input_hash
 from attribound.data import mnist_sample
 from attribound.errors import ArgumentError
-from attribound.fields import Saliency, Unit
+from attribound.fields import Bounded, Saliency, Unit
+from attribound.fields.base import Output
 from attribound.models import load_shipped
 from attribound.noise import Gaussian, Noise, UniformBall, make_noise
 from attribound.report import plots
@@ -118,18 +119,23 @@ def plain_map(model: nn.Module, image: Tensor, target: int) -> Any:
     return Saliency(model).attribute(image[None], target)[0].detach().to(torch.float64).numpy()
 
 
-def certify_again(stored: Certificate, model: str) -> Certificate:
-    """Sample a stored certificate of the embedded sample again with a shipped model."""
+def find_subject(stored: Certificate, model: str) -> tuple[Bounded, Tensor]:
+    """The field and the embedded image that a stored certificate is about, with a shipped model."""
     if stored.method != "saliency" or stored.bound_kind != "unit":
         raise ArgumentError(f"expected a certificate of Unit(Saliency), got {stored.bound_kind} {stored.method}")
-    images, _ = mnist_sample()
-    by_hash = {input_hash(image): image for image in images}
+    by_hash = {input_hash(image): image for image in mnist_sample()[0]}
     if stored.input_sha256 not in by_hash:
         raise ArgumentError("the certificate's input is not in the embedded sample")
-    field = Unit(Saliency(load_shipped(model), output="probability" if stored.output == "probability" else "logit"))
+    output: Output = "probability" if stored.output == "probability" else "logit"
+    return Unit(Saliency(load_shipped(model), output=output)), by_hash[stored.input_sha256]
+
+
+def certify_again(stored: Certificate, model: str) -> Certificate:
+    """Sample a stored certificate of the embedded sample again with a shipped model."""
+    field, image = find_subject(stored, model)
     again: Certificate = certify(
         field,
-        by_hash[stored.input_sha256],
+        image,
         stored.target,
         noise=make_noise(stored.evidence.noise_kind, stored.evidence.scale),
         samples=stored.samples,

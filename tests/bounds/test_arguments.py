@@ -97,15 +97,33 @@ REFUSED = [
     (spread(moved_fraction=1.5), "expected `moved_fraction` in [0, 1], got 1.5"),
     (spread(epsilon=-1.0, sigma=1.0), "expected `epsilon` >= 0, got -1"),
     (spread(epsilon=1.0, sigma=0.0), "expected `sigma` > 0, got 0"),
-    (spread(epsilon=1.0), "expected `sigma`"),
-    (spread(sigma=1.0), "expected `epsilon`"),
-    (spread(), "expected `epsilon`"),
+    (spread(epsilon=1.0), "expected `moved_fraction` (ball), or `epsilon` and `sigma`"),
+    (spread(sigma=1.0), "expected `moved_fraction` (ball), or `epsilon` and `sigma`"),
+    (spread(), "expected `moved_fraction` (ball), or `epsilon` and `sigma`"),
+    (lambda: bounds.top_k_overlap([NAN, 2.0, 1.0], 2, 0.1), "expected a finite `attribution`"),
+    (lambda: bounds.mean_radius(limit=1.0, norm_lower=5.0, samples=9, alpha=0.1), "expected `norm` <= `limit`"),
+    (lambda: bounds.mean_radius(limit=1.0, norm_lower=0.5, samples=INF, alpha=0.1), "expected `samples`"),
+    (
+        lambda: bounds.eigenvalue_upper_bound(0.1, reach=2.0, samples=9, alpha=0.1, far=5),
+        "expected `near` < `reach` for the 5 draws left out",
+    ),
+    (
+        lambda: bounds.eigenvalue_upper_bound(0.1, reach=2.0, samples=9, alpha=0.1, near=0.5, far=-3),
+        "expected `far` >= 0, got -3",
+    ),
+    (lambda: bounds.norm_lower_bound([0.5], limit=1.0, alpha=0.1, horizon=-5), "expected `horizon`"),
+    (
+        lambda: bounds.Evidence(
+            dim=9, noise_kind="laplace", scale=1.0, limit=1.0, norm_lower=0.5, eigenvalue_upper=1.0
+        ),
+        "expected `noise_kind` 'uniform' or 'gaussian', got 'laplace'",
+    ),
     (drift(limit=0.0, moved_fraction=0.1), "expected `limit` > 0, got 0"),
     (drift(norm=-1.0, moved_fraction=0.1), "expected `norm` >= 0, got -1"),
     (drift(eigenvalue=-1.0, moved_fraction=0.1), "expected `eigenvalue` >= 0, got -1"),
     (drift(moved_fraction=-0.5), "expected `moved_fraction` in [0, 1], got -0.5"),
     (drift(epsilon=1.0, sigma=-1.0), "expected `sigma` > 0, got -1"),
-    (drift(), "expected `epsilon`"),
+    (drift(), "expected `moved_fraction` (ball), or `epsilon` and `sigma`"),
     # curvature
     (lambda: bounds.displacement_curvature(-1.0, 1.0), "expected `epsilon` >= 0, got -1"),
     (lambda: bounds.displacement_curvature(1.0, 0.0), "expected `sigma` > 0, got 0"),

@@ -121,8 +121,10 @@ def test_methods_that_share_randomness_run_row_by_row() -> None:
 
 
 def test_captum_failures_are_one_line() -> None:
-    field = ab.Captum(captum.attr.FeaturePermutation(small_net()))
-    with pytest.raises(FieldError, match="captum-FeaturePermutation failed"):
+    with pytest.raises(FieldError, match="FeaturePermutation mixes the rows of a batch"):
+        ab.Captum(captum.attr.FeaturePermutation(small_net()))
+    field = ab.Captum(captum.attr.Occlusion(small_net()), sliding_window_shapes=(1, 9, 9))
+    with pytest.raises(FieldError, match="captum-Occlusion failed: "):
         field.attribute(torch.rand(3, 1, 4, 4), 0)
 
 

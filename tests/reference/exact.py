@@ -11,6 +11,11 @@ VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 DIGITS = 40
 
 
+def name(row):
+    """A short label of one row of the vectors."""
+    return f"d{row['dim']}-c{row['norm']}"
+
+
 def ball_moved(epsilon, dim, radius):
     """Total variation of two balls, centres epsilon apart: int_0^t cos^d / int_0^(pi/2) cos^d, sin t = epsilon / 2r.
 

@@ -9,11 +9,14 @@ from torch import Tensor
 from attribound.attacks.base import Attack, Problem, require_gradients
 from attribound.attacks.view import View
 
+_TURN = 0.3
+"""How much of a change's direction is replaced by its slope at every iteration."""
+
 
 @final
 @dataclass(frozen=True)
 class Direct(Attack):
-    """Maximise 1 - cos(map, reference) by double backpropagation."""
+    """Maximise 1 - cos(map, reference) by double backpropagation, at full length throughout: no `step_size`."""
 
     name = "direct"
 
@@ -26,9 +29,10 @@ class Direct(Attack):
         values, slope = view.slope(
             problem.x + delta, lambda values: 1 - differentiable_cosine(values, problem.reference), generator
         )
-        return values, self.step(problem, delta, slope)
+        return values, self.turn(problem, delta, slope, _TURN)
 
 
 def differentiable_cosine(values: Tensor, reference: Tensor) -> Tensor:
     """Cosine with a gradient that stays finite at zero."""
-    return values @ reference / (values.norm() * reference.norm()).clamp(min=1e-300)
+    cosine: Tensor = values @ reference / (values.norm() * reference.norm()).clamp(min=1e-300)
+    return cosine

@@ -34,7 +34,6 @@ class Ifia(Attack):
 
     def prepare(self, problem: Problem) -> None:
         """Check loss, k and the wanted map against the input."""
-        require_gradients(problem)
         dim, shape = problem.x.numel(), tuple(problem.x.shape)
         if self.loss not in ("topk", "centre", "targeted"):
             raise ArgumentError(f"expected `loss` 'topk', 'centre' or 'targeted', got {self.loss!r}")
@@ -46,6 +45,7 @@ class Ifia(Attack):
             raise ArgumentError(f"expected `towards` of the input's shape {shape}, got {tuple(self.towards.shape)}")
         if self.loss == "centre" and problem.x.ndim < 2:
             raise ArgumentError("expected an image for the centre loss: features in a row have no place")
+        require_gradients(problem)
 
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Along the gradient of the chosen loss."""
@@ -57,20 +57,18 @@ class Ifia(Attack):
         """Minus the share of the normalised map in the features that were largest."""
         default = min(100 if values.numel() <= 1000 else 1000, values.numel() // 2)
         largest = problem.reference.topk(self.k or default).indices
-        return -(values / _length(values))[largest].sum()
+        drained: Tensor = -(values / values.norm().clamp(min=1e-300))[largest].sum()
+        return drained
 
     def _moved(self, values: Tensor, problem: Problem) -> Tensor:
         """Distance between the centres of mass of the absolute maps."""
-        return (_centre(values, problem.x) - _centre(problem.reference, problem.x)).norm()
+        moved: Tensor = (_centre(values, problem.x) - _centre(problem.reference, problem.x)).norm()
+        return moved
 
     def _turned(self, values: Tensor, problem: Problem) -> Tensor:
         """Cosine to the wanted map."""
         assert self.towards is not None
         return differentiable_cosine(values, self.towards.flatten().double())
-
-
-def _length(values: Tensor) -> Tensor:
-    return values.norm().clamp(min=1e-300)
 
 
 def _centre(values: Tensor, like: Tensor) -> Tensor:

@@ -17,11 +17,14 @@ from attribound.attacks.direct import differentiable_cosine
 from attribound.attacks.view import View
 from attribound.errors import ArgumentError
 
+_TURN = 0.1
+"""Slopes read off the noise are noisy: the change remembers about ten of them."""
+
 
 @final
 @dataclass(frozen=True)
 class Likelihood(Attack):
-    """Maximise 1 - cos(map, reference) along the likelihood-ratio estimate of its slope."""
+    """Maximise 1 - cos(map, reference) along the likelihood-ratio estimate of its slope; no `step_size`."""
 
     name = "likelihood"
     smooth = False
@@ -39,4 +42,4 @@ class Likelihood(Attack):
         # Centred, because subtracting a constant changes nothing in expectation and much in variance.
         gains = (maps - mean.detach()) @ weight
         direction = (gains[:, None] * shifts.double()).mean(dim=0)
-        return mean.detach(), self.step(problem, delta, direction.view(delta.shape).to(delta.dtype))
+        return mean.detach(), self.turn(problem, delta, direction.view(delta.shape).to(delta.dtype), _TURN)

@@ -18,6 +18,9 @@ class RandomDirections(Attack):
     name = "random"
     smooth = False
 
+    def prepare(self, problem: Problem) -> None:
+        """Anything can be attacked this way."""
+
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Look at this change and go on to an unrelated one on the sphere."""
         direction = torch.randn(delta.shape, generator=generator, dtype=delta.dtype, device=delta.device)

@@ -18,7 +18,8 @@ from attribound.noise import Noise
 SCORE_ALPHA = 1e-6
 """Probability that `cosine_most` is below the exact cosine: a violation is called only beyond it."""
 
-_STREAMS = {"before": 1000, "after": 1001}
+_STREAMS = {"before": 2**33, "after": 2**33 + 1}
+"""Numbers of the streams of noise for scoring, beyond those of certificates (items) and of attacks."""
 
 
 @final

@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from attribound.errors import FieldError
+
 
 @final
 class smooth_twins(TorchFunctionMode):  # noqa: N801 - reads as the context that it is
@@ -30,30 +32,40 @@ class smooth_twins(TorchFunctionMode):  # noqa: N801 - reads as the context that
 
 
 def _twins(sharpness: float) -> dict[Any, Callable[..., Any]]:
-    def relu(values: Tensor, inplace: bool = False) -> Tensor:
+    def relu(values: Tensor) -> Tensor:
         return functional.softplus(values, beta=sharpness)
 
-    def leaky(values: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    def leaky(values: Tensor, negative_slope: float = 0.01) -> Tensor:
         return negative_slope * values + (1 - negative_slope) * relu(values)
 
     def pool(
         values: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, **rest: Any
     ) -> Tensor:
         if rest.get("ceil_mode") or rest.get("return_indices") or _pair(dilation) != (1, 1):
-            raise NotImplementedError("max-pooling with ceil_mode, return_indices or dilation has no smooth twin")
+            raise FieldError("max-pooling with ceil_mode, return_indices or dilation has no smooth twin")
         window, step, pad = _pair(kernel_size), _pair(stride or kernel_size), _pair(padding)
         padded = functional.pad(values, (pad[1], pad[1], pad[0], pad[0]), value=-1e9)
-        patches = padded.unfold(2, window[0], step[0]).unfold(3, window[1], step[1]).flatten(4)
+        patches = padded.unfold(-2, window[0], step[0]).unfold(-2, window[1], step[1]).flatten(-2)
         return torch.logsumexp(sharpness * patches, dim=-1) / sharpness
 
-    def kept(twin: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """In place: the tensor itself must hold the result, whoever else looks at it."""
-        return lambda values, *args, **kwargs: values.copy_(twin(values.clone(), *args, **kwargs))
+    twins: dict[Any, Callable[..., Any]] = dict.fromkeys((torch.relu, functional.relu, Tensor.relu), _maybe_kept(relu))
+    twins |= dict.fromkeys((torch.relu_, functional.relu_, Tensor.relu_), _kept(relu))
+    twins |= {functional.leaky_relu: _maybe_kept(leaky), functional.leaky_relu_: _kept(leaky)}
+    return twins | dict.fromkeys((functional.max_pool2d, torch.max_pool2d), pool)
 
-    twins: dict[Any, Callable[..., Any]] = dict.fromkeys((torch.relu, functional.relu, Tensor.relu), relu)
-    twins |= dict.fromkeys((torch.relu_, functional.relu_, Tensor.relu_), kept(relu))
-    twins |= {functional.leaky_relu: leaky, functional.leaky_relu_: kept(leaky)}
-    return twins | dict.fromkeys((functional.max_pool2d, torch.max_pool2d, functional._max_pool2d), pool)
+
+def _kept(twin: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """In place: the tensor itself must hold the result, whoever else looks at it."""
+    return lambda values, *args, **kwargs: values.copy_(twin(values.clone(), *args, **kwargs))
+
+
+def _maybe_kept(twin: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """In place if asked for, as torch's own functions."""
+
+    def call(values: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
+        return (_kept(twin) if inplace else twin)(values, *args, **kwargs)
+
+    return call
 
 
 def _pair(size: Any) -> tuple[int, int]:

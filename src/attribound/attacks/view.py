@@ -31,12 +31,15 @@ class View:
         return self._mean(point, generator, create_graph=False).detach()
 
     def draws(self, point: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """(n, d) the maps that are averaged and (n, d) the noise behind each."""
+        """(n, d) maps and (n, d) the noise behind each, every noise with both signs."""
         maps: list[Tensor] = []
         shifts: list[Tensor] = []
         for part in self._parts(point.detach(), generator):
-            maps.append(self.field.attribute(part, self.target, generator=generator).detach().flatten(1).double())
-            shifts.append((part - point.detach()).flatten(1))
+            shift = part - point.detach()
+            for signed in (shift, -shift):
+                values = self.field.attribute(point.detach() + signed, self.target, generator=generator)
+                maps.append(values.detach().flatten(1).double())
+                shifts.append(signed.flatten(1))
         return torch.cat(maps), torch.cat(shifts)
 
     def slope(self, point: Tensor, loss: Loss, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -58,24 +58,32 @@ def alpha(value: Number, name: str = "alpha") -> FloatArray:
 def dimension(value: Number) -> FloatArray:
     """A whole number of input features, at least 2 (in one dimension there are no angles)."""
     array = _array("dim", value)
-    return _require((array >= 2) & (array == np.floor(array)), array, "dim", "to be a whole number >= 2")
+    return _require((array >= 2) & _whole(array), array, "dim", "to be a whole number >= 2")
 
 
 def count(name: str, value: Number) -> FloatArray:
     """A whole number >= 1."""
     array = _array(name, value)
-    return _require((array >= 1) & (array == np.floor(array)), array, name, "to be a whole number >= 1")
+    return _require((array >= 1) & _whole(array), array, name, "to be a whole number >= 1")
+
+
+def _whole(array: FloatArray) -> npt.NDArray[np.bool_]:
+    whole: npt.NDArray[np.bool_] = np.isfinite(array) & (array == np.floor(array))
+    return whole
 
 
 def norm_over_limit(norm: Number, limit: Number) -> FloatArray:
     """Kappa = norm / limit in [0, 1]; a norm beyond its limit (beyond rounding) is an error."""
     norm, limit = non_negative("norm", norm), positive("limit", limit)
+    norm, limit = np.broadcast_arrays(norm, limit)
     kappa = norm / limit
     if (kappa > 1 + NORM_SLACK).any():
+        worst = np.unravel_index(np.argmax(kappa), kappa.shape)
         raise ArgumentError(
-            f"expected `norm` <= `limit`, got norm {float(np.max(norm)):g} and limit {float(np.min(limit)):g}"
+            f"expected `norm` <= `limit`, got norm {float(norm[worst]):g} and limit {float(limit[worst]):g}"
         )
-    return np.minimum(kappa, 1.0)
+    bounded: FloatArray = np.minimum(kappa, 1.0)
+    return bounded
 
 
 def unwrap(array: Any) -> Any:

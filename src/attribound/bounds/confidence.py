@@ -39,7 +39,7 @@ def norm_lower_bound(projections: npt.ArrayLike, *, limit: float, alpha: float, 
     if x.size == 0:
         return 0.0
     y = np.clip((x + limit) / (2 * limit), 0.0, 1.0)
-    bets = _bets(y, alpha, horizon or x.size)
+    bets = _bets(y, alpha, x.size if horizon is None else int(check.count("horizon", horizon)))
     wanted = np.log(1 / alpha)
 
     def rejected(mean: float) -> bool:
@@ -89,6 +89,11 @@ def eigenvalue_upper_bound(
     reach, alpha = float(check.positive("reach", reach)), float(check.alpha(alpha))
     samples = int(check.count("samples", samples))
     eigenvalue = float(check.non_negative("eigenvalue", eigenvalue))
+    far = int(check.non_negative("far", far))
+    if far and (near is None or near >= reach):
+        raise ArgumentError(
+            f"expected `near` < `reach` for the {far} draws left out, got near {near} and reach {reach:g}"
+        )
     if near is None or near >= reach:
         return reach**2 * _mean_upper(eigenvalue / reach**2, samples, alpha)
     near = float(check.positive("near", near))
@@ -127,7 +132,8 @@ def mean_radius(
     level = np.log(2 / float(check.alpha(alpha)))
     limit = float(check.positive("limit", limit))
     n = float(check.count("samples", samples))
-    expected = np.sqrt(max(limit**2 - float(check.non_negative("norm_lower", norm_lower)) ** 2, 0.0) / n)
+    check.non_negative("norm_lower", norm_lower)
+    expected = limit * np.sqrt((1 - float(check.norm_over_limit(norm_lower, limit)) ** 2) / n)
     plain = float(expected + limit * np.sqrt(2 * level / n))
     if eigenvalue_upper is None:
         return plain

@@ -19,6 +19,7 @@ from scipy import special
 from attribound.bounds import arguments as check
 from attribound.bounds.arguments import FloatArray, Number
 from attribound.bounds.cosine import VACUOUS
+from attribound.errors import ArgumentError
 
 _ROUNDING = 1e-15
 """Absolute error of the normal integrals below, added where it makes the bound smaller."""
@@ -89,7 +90,7 @@ def cosine_bound_covariance(
             ratio = (cut.missing + spread * cut.deviation) / (kappa * (1 - cut.missing))
         return np.where(np.isnan(ratio), np.inf, ratio)
 
-    worst = _best(sine, moved_fraction, epsilon, sigma)
+    worst = _best(sine, moved_fraction, epsilon, sigma) * (1 + 1e-12)  # a root follows, which magnifies rounding
     return float(np.sqrt((1 - worst) * (1 + worst))) if worst < 1 else VACUOUS
 
 
@@ -117,7 +118,9 @@ def _best(
     """The smallest value over truncations: one for the ball, a zooming grid of levels for Gaussian noise."""
     if moved_fraction is not None:
         return float(value(truncate_ball(moved_fraction)))
-    shift = check.non_negative("epsilon", _given(epsilon)) / check.positive("sigma", _given(sigma))
+    if epsilon is None or sigma is None:
+        raise ArgumentError("expected `moved_fraction` (ball), or `epsilon` and `sigma` (Gaussian)")
+    shift = check.non_negative("epsilon", epsilon) / check.positive("sigma", sigma)
     low, high = shift - 6.0, shift + 9.0
     best = np.inf
     for _ in range(3):
@@ -127,7 +130,3 @@ def _best(
         best = min(best, float(values[at]))
         low, high = levels[max(at - 1, 0)], levels[min(at + 1, 60)]
     return best
-
-
-def _given(value: float | None) -> float:
-    return float("nan") if value is None else value

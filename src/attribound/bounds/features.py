@@ -29,8 +29,11 @@ def top_k_overlap(attribution: npt.ArrayLike, k: int, displacement: float) -> in
     """
     values = np.sort(np.ravel(np.asarray(attribution, np.float64)))[::-1]
     radius = float(check.non_negative("displacement", displacement))
-    if not 1 <= k <= values.size:
+    if not np.isfinite(values).all():
+        raise ArgumentError("expected a finite `attribution`, got NaN or infinity in it")
+    if k != int(k) or not 1 <= k <= values.size:
         raise ArgumentError(f"expected `k` in 1..{values.size}, got {k}")
+    k = int(k)
     most = min(k, values.size - k)
     low, high = 0, most + 1  # losing `low` features is possible, losing `high` is not
     while high - low > 1:

@@ -65,7 +65,7 @@ def norm_interval_paper(mean: Number, variances: Number, *, samples: int, alpha:
     check.alpha(alpha)
     mean, variance = (
         np.ravel(np.asarray(mean, np.float64)),
-        np.ravel(np.asarray(variances, np.float64)) / samples,
+        np.ravel(check.non_negative("variances", variances)) / check.count("samples", samples),
     )
     random = variance > 0
     weights, fixed = variance[random], float((mean[~random] ** 2).sum())

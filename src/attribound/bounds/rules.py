@@ -12,7 +12,7 @@ from attribound.bounds.cosine import VACUOUS, cosine_bound
 from attribound.errors import ArgumentError
 
 _ROUNDING = 1e-12
-"""Every certified cosine is lowered by this, far more than rounding can have raised it."""
+"""Rounded outwards by this, far more than float64 loses: moved fractions and displacements up, cosines down."""
 
 NoiseKind = Literal["uniform", "gaussian"]
 
@@ -39,11 +39,14 @@ class Evidence:
     eigenvalue_upper: float
     probability_gradient: bool = False
 
+    def __post_init__(self) -> None:
+        if self.noise_kind not in ("uniform", "gaussian"):
+            raise ArgumentError(f"expected `noise_kind` 'uniform' or 'gaussian', got {self.noise_kind!r}")
+
     def moved_fraction(self, epsilon: float) -> float:
-        """Fraction of the noise moved by a shift of length epsilon."""
-        if self.noise_kind == "uniform":
-            return float(overlap.moved_fraction(epsilon, dim=self.dim, radius=self.scale))
-        return float(overlap.moved_fraction(epsilon, sigma=self.scale))
+        """Fraction of the noise moved by a shift of length epsilon, rounded up."""
+        law = {"dim": self.dim, "radius": self.scale} if self.noise_kind == "uniform" else {"sigma": self.scale}
+        return min(float(overlap.moved_fraction(epsilon, **law)) * (1 + _ROUNDING), 1.0)
 
     @property
     def eigenvalue(self) -> float:
@@ -59,7 +62,9 @@ class Evidence:
             ),
         }
         if self.probability_gradient and self.noise_kind == "gaussian":
-            bounds["curvature"] = curvature.cosine_bound_curvature(self.norm_lower, epsilon=epsilon, sigma=self.scale)
+            bounds["curvature"] = curvature.cosine_bound_curvature(
+                self.norm_lower, epsilon=epsilon * (1 + _ROUNDING), sigma=self.scale
+            )
         return bounds
 
     def best(self, epsilon: float) -> tuple[float, str | None]:
@@ -78,12 +83,12 @@ class Evidence:
         ]
         if self.probability_gradient and self.noise_kind == "gaussian":
             radii.append(curvature.displacement_curvature(epsilon, self.scale))
-        return min(radii)
+        return min(radii) * (1 + _ROUNDING)
 
     def max_epsilon(self, cosine: float) -> float:
         """The largest epsilon whose certified cosine is at least `cosine`; 0.0 if there is none.
 
-        Found by bisection on `best`, so `best(max_epsilon(T))[0] >= T` always holds.
+        Found by bisection on `best`, so `best(max_epsilon(T))[0] >= T` wherever the answer is above 0.
         """
         if not 0.0 <= cosine <= 1.0:
             raise ArgumentError(f"expected `cosine` in [0, 1], got {cosine:g}")

@@ -12,6 +12,7 @@ from captum.attr import (
     Deconvolution,
     DeepLift,
     FeatureAblation,
+    FeaturePermutation,
     GradientShap,
     GuidedBackprop,
     InputXGradient,
@@ -54,6 +55,8 @@ class Captum(Field):
     def __init__(self, method: Attribution, /, **arguments: Any) -> None:
         if not isinstance(method, Attribution):
             raise FieldError(f"expected a captum.attr method, got {type(method).__name__}")
+        if isinstance(method, FeaturePermutation):
+            raise FieldError("FeaturePermutation mixes the rows of a batch: it is not an attribution of one input")
         self.method = method
         self.model: Model = method.forward_func
         self.arguments = arguments

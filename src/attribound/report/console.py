@@ -91,3 +91,37 @@ def _demo_cells(certificate: Certificate) -> tuple[str, str]:
         round_down(certificate.max_epsilon(0.8), 3),
         f"{certificate.max_epsilon_paper(0.8):.3f}",
     )
+
+
+def show_findings(rows: Sequence[Mapping[str, Any]], out: str) -> None:
+    """The audit's table: proved beside broken."""
+    table = Table(title="What was certified, and the worst that attackers found")
+    for name in ("image", "epsilon", "certified", "worst found", "by", "gap", "tightness"):
+        table.add_column(name, justify="left" if name == "by" else "right")
+    for row in rows:
+        tightness = "-" if row["tightness"] is None else f"{row['tightness']:.2f}"
+        mark = "[bold red]VIOLATED[/]" if row["violated"] else f"{row['gap']:.3f}"
+        table.add_row(
+            str(row["item"]),
+            round_down(row["epsilon"], 3),
+            round_down(row["certified"], 3),
+            f"{row['worst']:.3f}",
+            row["method"],
+            mark,
+            tightness,
+        )
+    console = Console()
+    console.print(table)
+    broken = sum(row["violated"] for row in rows)
+    console.print(
+        f"{len(rows)} certificates attacked, {broken} violated. Findings: {out}/findings.json", highlight=False
+    )
+
+
+def replay_line(outcome: Mapping[str, Any]) -> str:
+    """One line about a case that was scored again."""
+    verdict = "VIOLATED" if outcome["violated"] else "not violated"
+    return (
+        f"{verdict}: certified cosine {round_down(outcome['certified'])}, found {outcome['cosine']:.4f} "
+        f"(exact value at most {outcome['cosine_most']:.4f})"
+    )

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ["bare_loop", "captum_noise_tunnel", "memory_flat", "certified_epsilon"]
+NAMES = ["bare_loop", "captum_noise_tunnel", "memory_flat", "certified_epsilon", "attack_step"]
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ def reference(values: torch.Tensor) -> float:
 def test_exact_matches_reference_from_above(dim: int) -> None:
     values, kept = rows(500, dim), ExactSpread(dim)
     for part in values.split(128):
-        kept.add(part)
+        kept.add(part, float(part.square().sum()))
     assert kept.count == 500
     assert kept.trace == pytest.approx(float(values.square().sum()))
     assert reference(values) <= kept.eigenvalue <= 1.01 * reference(values)
@@ -31,7 +31,7 @@ def test_float32_products_are_allowed_for() -> None:
     """Rows that differ in float32's last bits only: the allowance must cover what the products lose."""
     values = torch.full((256, 8), 1.0, dtype=torch.float64) * (1 + 2.0**-25)
     kept = ExactSpread(8)
-    kept.add(values)
+    kept.add(values, float(values.square().sum()))
     assert kept.eigenvalue >= reference(values)
 
 
@@ -40,7 +40,7 @@ def test_float32_products_are_allowed_for() -> None:
 def test_sketch_never_under_estimates(size: int, seed: int) -> None:
     values, kept = rows(700, 60, seed), SketchedSpread(60, size)
     for part in values.split(100):
-        kept.add(part)
+        kept.add(part, float(part.square().sum()))
     assert reference(values) <= kept.eigenvalue <= float(values.square().sum()) / 700 * 1.0001
 
 
@@ -48,7 +48,7 @@ def test_sketch_is_close_when_few_directions_matter() -> None:
     values = rows(600, 40)
     values[:, 3:] *= 0.01
     kept = SketchedSpread(40, 16)
-    kept.add(values)
+    kept.add(values, float(values.square().sum()))
     assert kept.eigenvalue == pytest.approx(reference(values), rel=0.01)
     assert len(kept._rows) <= 32
 
@@ -56,7 +56,7 @@ def test_sketch_is_close_when_few_directions_matter() -> None:
 def test_no_rows_and_zero_rows() -> None:
     for kept in (ExactSpread(5), SketchedSpread(5)):
         assert kept.eigenvalue == 0.0
-        kept.add(torch.zeros(10, 5, dtype=torch.float64))
+        kept.add(torch.zeros(10, 5, dtype=torch.float64), 0.0)
         assert 0.0 <= kept.eigenvalue < 1e-30
 
 
@@ -84,7 +84,7 @@ def test_large_inputs_are_sketched() -> None:
 def test_any_scale(scale: float) -> None:
     """Float32 holds squares of neither 1e-30 nor 1e30; the unit takes care of that."""
     values, kept = rows(300, 9) * scale, ExactSpread(9, unit=float(rows(300, 9).norm(dim=1).max()) * scale)
-    kept.add(values)
+    kept.add(values, float(values.square().sum()))
     assert reference(values) <= kept.eigenvalue <= 1.01 * reference(values)
 
 
@@ -93,7 +93,7 @@ def test_lower_precision_products_are_not_used() -> None:
     torch.set_float32_matmul_precision("medium")
     try:
         kept = ExactSpread(5)
-        kept.add(rows(10, 5))
+        kept.add(rows(10, 5), float(rows(10, 5).square().sum()))
         assert kept._waiting[0].dtype == torch.float64
     finally:
         torch.set_float32_matmul_precision(before)

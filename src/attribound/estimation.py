@@ -158,12 +158,12 @@ class _State:
 
     def _add_spread(self, rows: Tensor) -> None:
         """Second moments of the draws near the centre; the few far ones are only counted."""
-        far = torch.linalg.vector_norm(rows, dim=1) > self.near
-        count = int(far.sum())
-        if count:
-            self.far += count
-            rows[far] = 0.0
-        self.spread.add(rows)
+        lengths = torch.linalg.vector_norm(rows, dim=1)
+        if float(lengths.max()) > self.near:
+            far = lengths > self.near
+            self.far += int(far.sum())
+            rows[far], lengths[far] = 0.0, 0.0
+        self.spread.add(rows, float(lengths @ lengths))
 
     @property
     def reach(self) -> float:
@@ -264,7 +264,7 @@ def _chunks(field: Bounded, x: Tensor, target: int, noise: Noise, plan: Plan, st
         parts = [
             field.attribute(part, target, generator=generator).detach().flatten(1).cpu() for part in points.split(batch)
         ]
-        values = torch.cat(parts)
+        values = parts[0] if len(parts) == 1 else torch.cat(parts)
         _check_values(values, field.limit, done * field.block)
         yield values.view(count, field.block, state.dim).mean(dim=1) if field.block > 1 else values
         done += count

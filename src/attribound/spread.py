@@ -33,9 +33,8 @@ class Spread(ABC):
         self._known: float | None = None
 
     @final
-    def add(self, rows: Tensor) -> None:
-        """Add rows (n, d)."""
-        square = float(rows.square().sum())
+    def add(self, rows: Tensor, square: float) -> None:
+        """Add rows (n, d) whose squares sum to `square`."""
         self.count += len(rows)
         self.trace += square
         self.rounding += _ROUNDING * square
@@ -150,7 +149,7 @@ def eigenvalue_from_above(matrix: Tensor) -> float:
     Cholesky factor only if it is positive definite. Several times faster than all eigenvalues.
     """
     basis = matrix[:, :: max(len(matrix) // 8, 1)][:, :8].clone()
-    for _ in range(8):
+    for _ in range(6):
         basis = matrix @ torch.linalg.qr(basis).Q
     guess = float(torch.linalg.matrix_norm(basis, 2))
     for raised in (1.001, 1.003, 1.01, 1.05):

@@ -94,10 +94,10 @@ def test_nothing_to_say_has_no_rule():
 def test_the_trace_limits_the_eigenvalue():
     assert BALL.eigenvalue == 0.05
     loose = dataclasses.replace(BALL, eigenvalue_upper=3.0)
-    assert loose.eigenvalue == pytest.approx(4 - 1.7**2, rel=1e-15)
-    assert dataclasses.replace(BALL, norm_lower=2.0).eigenvalue == 0.0
-    assert dataclasses.replace(BALL, norm_lower=2 * (1 + 1e-12)).eigenvalue == 0.0
-    assert loose.cosines(0.05) == dataclasses.replace(BALL, eigenvalue_upper=4 - 1.7**2).cosines(0.05)
+    assert loose.eigenvalue == near(4 - 1.7**2)
+    assert loose.cosines(0.05) == near(dataclasses.replace(BALL, eigenvalue_upper=4 - 1.7**2).cosines(0.05))
+    # A norm that rounds to its limit must not pass for a field that is constant to the last digit.
+    assert 0 < dataclasses.replace(BALL, norm_lower=2.0).eigenvalue < 1e-10
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -50,8 +50,9 @@ class Evidence:
 
     @property
     def eigenvalue(self) -> float:
-        """The eigenvalue bound, never above limit^2 - norm^2, which bounds the whole trace."""
-        return max(min(self.eigenvalue_upper, self.limit**2 - self.norm_lower**2), 0.0)
+        """The eigenvalue bound, never above limit^2 - norm^2 (rounded up), which bounds the whole trace."""
+        trace = self.limit**2 * (1 + _ROUNDING) - self.norm_lower**2 * (1 - _ROUNDING)
+        return min(self.eigenvalue_upper, trace)
 
     def cosines(self, epsilon: float) -> dict[str, float]:
         """The cosine certified by each applicable rule, by its name."""

@@ -92,6 +92,8 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
     assert set(summary["runs"][0]) == set(wanted.split())
     assert set(summary["runs"][0]["median_max_epsilon"]) == {"0.8", "0.9"}
     assert summary["runs"][1]["median_max_epsilon"]["0.8"] > 0.3
+    assert len(summary["attacks"]) == 2
+    assert not any(row["violated"] for row in summary["attacks"])
     assert (tmp_path / "uniform.png").stat().st_size > 10_000
     stored = tmp_path / "gaussian" / "001.json"
     code, out, _ = call(capsys, "verify", stored, "--model", "mnist-cnn-noise")
@@ -113,6 +115,7 @@ def test_demo_table(tmp_path, capsys) -> None:
     assert code == 0
     assert "that provably keeps" in out
     assert "NOT" in out
+    assert "worst found" in out
     assert "uniform: 1 of 1" in err  # plain lines where there is no terminal
 
 

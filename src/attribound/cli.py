@@ -116,7 +116,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Certify real MNIST images with the shipped model and both noises; about a minute.
+    """Certify real MNIST images with the shipped model and both noises, and attack a few; about a minute or two.
 
     Prints what is proved for each image beside what the paper's (invalid) formula claims, and saves every
     certificate and pictures of input, plain map, smoothed map and certified curve.

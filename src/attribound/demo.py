@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attribound.attacks import Direct
+from attribound.attacks.audit import Finding, audit
 from attribound.certificate import COSINES, Certificate
 from attribound.certification import certify, input_hash
 from attribound.data import mnist_sample
@@ -25,6 +27,7 @@ from attribound.training import accuracy
 MODEL = "mnist-cnn-noise"
 SIGMA = 0.5
 ROWS_PER_PICTURE = 4
+ATTACKED = 3
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,28 @@ def run_demo(
         run = DemoRun(noise, certificates, accuracy(model, images, labels), accuracy(model, images, labels, noise))
         _write(out, run, model, images)
         runs.append(run)
+    findings = _attack_a_few(runs[-1].certificates, model, images, progress)
     summary: dict[str, Any] = {
         "runs": [run.summary() for run in runs],
+        "attacks": [finding.row() for finding in findings],
         "out": str(out),
         "seconds": time.perf_counter() - started,
     }
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     return runs, summary
+
+
+def _attack_a_few(
+    certificates: list[Certificate], model: nn.Module, images: Tensor, progress: Callable[[str, int, int], None]
+) -> list[Finding]:
+    """Attack the first certificates at their own claim: none may fall below it."""
+    attacked, findings = certificates[:ATTACKED], list[Finding]()
+    for number, one in enumerate(attacked):
+        progress("attack", number, len(attacked))
+        attack = Direct(steps=40, samples=128, rescore_samples=4096)
+        findings.append(audit(one, Unit(Saliency(model)), images[one.item], [attack], measure_tightness=False))
+    progress("attack", len(attacked), len(attacked))
+    return findings
 
 
 def _write(out: Path, run: DemoRun, model: nn.Module, images: Tensor) -> None:

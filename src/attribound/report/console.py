@@ -66,7 +66,14 @@ def show_demo(certificates: Mapping[str, Sequence[Certificate]], summary: dict[s
         "valid: they are shown for comparison.\n",
         highlight=False,
     )
-    console.print(f"Certificates: {summary['out']}/*/*.json   (check one: attribound verify FILE)", highlight=False)
+    for row in summary["attacks"]:
+        verdict = "VIOLATED" if row["violated"] else "holds"
+        console.print(
+            f"Attacked image {row['item']} at epsilon {round_down(row['epsilon'], 3)}: cosine certified "
+            f"{round_down(row['certified'], 3)}, worst found {row['worst']:.3f}: {verdict}",
+            highlight=False,
+        )
+    console.print(f"\nCertificates: {summary['out']}/*/*.json   (check one: attribound verify FILE)", highlight=False)
     console.print(f"Pictures:     {summary['out']}/uniform.png, {summary['out']}/gaussian.png", highlight=False)
     console.print(f"Took {summary['seconds']:.0f} s.", highlight=False)
 

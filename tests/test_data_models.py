@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from attribound.data import mnist_sample, read_idx, read_mnist
-from attribound.errors import ArgumentError, AttriboundError, StoredDataError
-from attribound.models import SHIPPED, SmallCNN, load_shipped
+from attribound.data import read_idx, read_mnist
+from attribound.errors import ArgumentError, StoredDataError
+from attribound.models import SHIPPED, load_shipped
 from attribound.noise import Gaussian
-from attribound.training import Schedule, Standard, WithNoise, accuracy, fit
+from attribound.training import accuracy
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -84,21 +84,3 @@ def test_missing_and_mismatched_mnist(tmp_path) -> None:
     (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(idx(np.zeros(3, np.uint8)))
     with pytest.raises(StoredDataError, match="has 2 test images but 3 labels"):
         read_mnist(tmp_path)
-
-
-def test_training_learns_and_is_reproducible(sample) -> None:
-    def train() -> torch.nn.Module:
-        torch.manual_seed(0)
-        model = SmallCNN()
-        fit(model, *sample, WithNoise(Standard(), Gaussian(0.2)), Schedule(epochs=6, batch=50))
-        return model
-
-    one, two = train(), train()
-    assert accuracy(one, *mnist_sample()) > 0.7
-    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
-
-
-def test_diverging_training_stops(sample) -> None:
-    model = SmallCNN()
-    with pytest.raises(AttriboundError, match="the loss became nan in epoch 1"):
-        fit(model, sample[0] * float("nan"), sample[1], Standard(), Schedule(epochs=1))

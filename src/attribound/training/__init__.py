@@ -1,8 +1,25 @@
 """Training objectives, one file each, and the one loop."""
 
+from attribound.training.adversarial import Adversarial
 from attribound.training.base import Objective
+from attribound.training.consistency import Consistency
+from attribound.training.ig_norm import IgNorm
+from attribound.training.igr import Igr
 from attribound.training.loop import Schedule, accuracy, fit
 from attribound.training.noisy import WithNoise
 from attribound.training.standard import Standard
+from attribound.training.trades import Trades
 
-__all__ = ["Objective", "Schedule", "Standard", "WithNoise", "accuracy", "fit"]
+__all__ = [
+    "Adversarial",
+    "Consistency",
+    "IgNorm",
+    "Igr",
+    "Objective",
+    "Schedule",
+    "Standard",
+    "Trades",
+    "WithNoise",
+    "accuracy",
+    "fit",
+]

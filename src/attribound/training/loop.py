@@ -1,7 +1,9 @@
 """The one training loop."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -9,6 +11,9 @@ from torch import Tensor, nn
 from attribound.errors import AttriboundError
 from attribound.noise import Noise
 from attribound.training.base import Objective
+from attribound.training.checkpoint import load_checkpoint, save_checkpoint
+
+Report = Callable[[int, float], bool | None]
 
 
 @dataclass(frozen=True)
@@ -18,7 +23,7 @@ class Schedule:
     Attributes:
         epochs: passes over the data.
         batch: images per step.
-        rate: peak learning rate of the one-cycle schedule.
+        rate: peak learning rate; it rises for the first 30 % of the steps and falls to zero, both as half a cosine.
         decay: weight decay.
         seed: seed of the order of the data and of all noise.
     """
@@ -29,6 +34,19 @@ class Schedule:
     decay: float = 0.0
     seed: int = 0
 
+    def rate_at(self, part: float) -> float:
+        """The learning rate after this part of all steps."""
+        if part < _RISE:
+            return self.rate * (_FIRST + (1 - _FIRST) * _half_cosine(part / _RISE))
+        return self.rate * (1 - (1 - _LAST) * _half_cosine((part - _RISE) / (1 - _RISE)))
+
+
+_RISE, _FIRST, _LAST = 0.3, 0.04, 4e-6
+
+
+def _half_cosine(part: float) -> float:
+    return (1 - math.cos(math.pi * part)) / 2
+
 
 def fit(
     model: nn.Module,
@@ -36,30 +54,59 @@ def fit(
     labels: Tensor,
     objective: Objective,
     schedule: Schedule,
-    report: Callable[[int, float], None] | None = None,
+    report: Report | None = None,
+    checkpoint: Path | None = None,
 ) -> None:
-    """Train the model in place; `report` is called after each epoch with its number and mean loss."""
+    """Train the model in place.
+
+    Args:
+        model: is left in evaluation mode.
+        images: (N, ...) inputs.
+        labels: (N,) classes.
+        objective: the loss.
+        schedule: how long and how fast.
+        report: called after each epoch with its number and mean loss; returning True stops the training there.
+        checkpoint: file for the state after each epoch. If it exists, training goes on from it and ends with the very
+            weights of an uninterrupted run.
+    """
     generator = torch.Generator().manual_seed(schedule.seed)
     optimizer = torch.optim.Adam(model.parameters(), weight_decay=schedule.decay)
-    steps = schedule.epochs * -(-len(images) // schedule.batch)
-    cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, schedule.rate, total_steps=steps)
+    done = load_checkpoint(checkpoint, model, optimizer, generator) if checkpoint and checkpoint.exists() else 0
     model.train()
-    for epoch in range(schedule.epochs):
-        total = 0.0
-        for chosen in torch.randperm(len(images), generator=generator).split(schedule.batch):
-            loss = objective.loss(model, images[chosen], labels[chosen], generator)
-            if not torch.isfinite(loss):
-                raise AttriboundError(
-                    f"the loss became {float(loss.detach())} in epoch {epoch + 1}: try a smaller rate"
-                )
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            cycle.step()
-            total += float(loss.detach()) * len(chosen)
-        if report:
-            report(epoch + 1, total / len(images))
+    for epoch in range(done, schedule.epochs):
+        loss = _epoch(model, images, labels, objective, schedule, epoch, optimizer, generator)
+        if checkpoint:
+            save_checkpoint(checkpoint, epoch + 1, model, optimizer, generator)
+        if report and report(epoch + 1, loss):
+            break
     model.eval()
+
+
+def _epoch(
+    model: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    objective: Objective,
+    schedule: Schedule,
+    epoch: int,
+    optimizer: torch.optim.Optimizer,
+    generator: torch.Generator,
+) -> float:
+    """One pass over the data in random order; returns the mean loss."""
+    batches = torch.randperm(len(images), generator=generator).split(schedule.batch)
+    total = 0.0
+    for step, chosen in enumerate(batches):
+        for group in optimizer.param_groups:
+            group["lr"] = schedule.rate_at((epoch + step / len(batches)) / schedule.epochs)
+        loss = objective.loss(model, images[chosen], labels[chosen], generator)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise AttriboundError(f"the loss became {value} in epoch {epoch + 1}: try a smaller rate")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += value * len(chosen)
+    return total / len(images)
 
 
 def accuracy(model: nn.Module, images: Tensor, labels: Tensor, noise: Noise | None = None, seed: int = 0) -> float:

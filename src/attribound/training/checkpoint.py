@@ -1,0 +1,47 @@
+"""The whole state of a training as one safetensors file: only tensors, and written whole or not at all."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from attribound.errors import StoredDataError
+
+
+def save_checkpoint(
+    path: Path, epoch: int, model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator
+) -> None:
+    """Store weights, the optimiser's moments, the generator and the number of finished epochs."""
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    for index, moments in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+    tensors |= {"generator": generator.get_state(), "epoch": torch.tensor(epoch)}
+    partial = path.with_name(path.name + ".partial")
+    save_file({name: value.detach().clone().contiguous() for name, value in tensors.items()}, partial)
+    partial.replace(path)
+
+
+def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> int:
+    """Put everything back as it was; returns the number of finished epochs."""
+    try:
+        tensors = load_file(path)
+        model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        generator.set_state(tensors["generator"])
+        state = optimizer.state_dict()
+        state["state"] = _moments(tensors)
+        optimizer.load_state_dict(state)
+        return int(tensors["epoch"])
+    except (OSError, SafetensorError, KeyError, RuntimeError, ValueError) as error:
+        raise StoredDataError(f"{path} is not a checkpoint of this training: {error}") from None
+
+
+def _moments(tensors: dict[str, Tensor]) -> dict[int, dict[str, Any]]:
+    moments: dict[int, dict[str, Any]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, index, moment = name.split(".", 2)
+            moments.setdefault(int(index), {})[moment] = value
+    return moments

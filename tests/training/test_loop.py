@@ -1,0 +1,84 @@
+"""The loop: learns, resumes to the same weights, stops, survives bad losses and bad files."""
+
+import pytest
+import torch
+
+from attribound.data import mnist_sample
+from attribound.errors import AttriboundError, StoredDataError
+from attribound.models import SmallCNN
+from attribound.noise import Gaussian
+from attribound.training import Schedule, Standard, WithNoise, accuracy, fit
+
+OBJECTIVE, SCHEDULE = WithNoise(Standard(), Gaussian(0.2)), Schedule(epochs=4, batch=50)
+
+
+def train(checkpoint=None, report=None, schedule=SCHEDULE) -> torch.nn.Module:
+    torch.manual_seed(0)
+    model = SmallCNN()
+    fit(model, *mnist_sample(), OBJECTIVE, schedule, report=report, checkpoint=checkpoint)
+    return model
+
+
+def same(one: torch.nn.Module, two: torch.nn.Module) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+
+
+def test_training_learns_and_is_reproducible() -> None:
+    one, two = train(), train()
+    assert accuracy(one, *mnist_sample()) > 0.5
+    assert same(one, two)
+    assert not one.training
+
+
+def test_an_interrupted_training_ends_with_the_same_weights(tmp_path) -> None:
+    path = tmp_path / "state.safetensors"
+    train(path, report=lambda epoch, loss: epoch == 2)
+    epochs: list[int] = []
+    resumed = train(path, report=lambda epoch, loss: epochs.append(epoch))
+    assert epochs == [3, 4]
+    assert same(resumed, train())
+
+
+def test_early_stop() -> None:
+    epochs: list[int] = []
+
+    def report(epoch: int, loss: float) -> bool:
+        epochs.append(epoch)
+        return epoch == 1
+
+    train(report=report)
+    assert epochs == [1]
+
+
+class Doomed(Standard.__base__):
+    """Fine for one epoch, then NaN."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def loss(self, model, inputs, labels, generator):
+        self.calls += 1
+        value = Standard().loss(model, inputs, labels, generator)
+        return value * float("nan") if self.calls > 6 else value
+
+
+def test_a_bad_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path) -> None:
+    path = tmp_path / "state.safetensors"
+    with pytest.raises(AttriboundError, match="the loss became nan in epoch 2: try a smaller rate"):
+        fit(SmallCNN(), *mnist_sample(), Doomed(), SCHEDULE, checkpoint=path)
+    good = train(path)
+    assert all(torch.isfinite(p).all() for p in good.parameters())
+
+
+def test_a_foreign_file_is_not_a_checkpoint(tmp_path) -> None:
+    path = tmp_path / "state.safetensors"
+    path.write_bytes(b"not a checkpoint")
+    with pytest.raises(StoredDataError, match="is not a checkpoint of this training"):
+        train(path)
+
+
+def test_rates_rise_and_fall() -> None:
+    rates = [Schedule(rate=1.0).rate_at(part / 100) for part in range(101)]
+    assert max(rates) == pytest.approx(1.0, abs=1e-3)
+    assert rates[30] > rates[10] > rates[0] == pytest.approx(0.04)
+    assert rates[100] == pytest.approx(0.0, abs=1e-5)

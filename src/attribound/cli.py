@@ -110,7 +110,7 @@ def _closed_forms(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for certificates and pictures.")] = Path("attribound-demo"),
-    items: Annotated[int, typer.Option(min=1, max=300, help="Images to certify.")] = 24,
+    items: Annotated[int, typer.Option(min=1, max=300, help="Images to certify.")] = 20,
     samples: Annotated[int, typer.Option(min=16, help="Noise draws per image and noise law.")] = 8192,
     alpha: Annotated[float, typer.Option(help="Probability that a certificate is false.")] = 1e-3,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,

@@ -110,7 +110,7 @@ def _attack_a_few(
     attacked, findings = certificates[:ATTACKED], list[Finding]()
     for number, one in enumerate(attacked):
         progress("attack", number, len(attacked))
-        attack = Direct(steps=40, samples=128, rescore_samples=4096)
+        attack = Direct(steps=30, samples=96, rescore_samples=4096)
         findings.append(audit(one, Unit(Saliency(model)), images[one.item], [attack], measure_tightness=False))
     progress("attack", len(attacked), len(attacked))
     return findings

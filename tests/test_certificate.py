@@ -12,6 +12,7 @@ from torch import nn
 
 import attribound as ab
 from attribound.certificate import round_down
+from attribound.demo import certify_again
 from attribound.errors import ArgumentError, FieldError, StoredDataError
 from attribound.verification import compare_runs, verify
 from tests.problems import AbsFirst, Linear, Quadratic
@@ -151,6 +152,17 @@ def test_record_has_the_contract_keys(certificate) -> None:
         (lambda r: r["evidence"].update(norm_lower=1.5), r"norm_lower 1.5 is not in \[0, limit 1\]"),
         (lambda r: r.update(norm=0.1), "states norm = 0.1, but its map has norm"),
         (lambda r: r.update(alpha=2.0), "alpha 2 is not in"),
+        (lambda r: r["noise"].update(sigma=5.0), "states noise"),
+        (lambda r: r["noise"].update(kind="uniform"), "states noise"),
+        (lambda r: r["bound"].update(limit=0.01), "states limit 0.01, but its evidence gives 1.0"),
+        (lambda r: r["bound"].update(kind="magic"), "bound kind 'magic' is unknown"),
+        (lambda r: r["evidence"].update(limit=0.95), "a unit field has limit 1, not 0.95"),
+        (lambda r: r["evidence"].update(probability_gradient=True), "the curvature rule does not apply"),
+        (lambda r: r.update(dim=783), "states dim 783"),
+        (lambda r: r.update(rule="magic"), "states rule magic"),
+        (lambda r: r.update(map_radius=1e-6), "map_radius 1e-06 is smaller than 1024 draws allow"),
+        (lambda r: r.update(draws=0), "draws or attacked_map_alpha is out of range"),
+        (lambda r: r.update(attacked_map_alpha=0.9), "draws or attacked_map_alpha is out of range"),
         (lambda r: r["evidence"].update(scale=float("nan")), "noise scale, limit or dim is out of range"),
         (lambda r: r["evidence"].update(eigenvalue_upper=-1.0), "eigenvalue_upper -1 is out of range"),
         (lambda r: r.update(status="uncertified"), "states status 'uncertified'"),
@@ -173,6 +185,7 @@ def test_verify_catches_tampering(change, problem, certificate, tmp_path) -> Non
         ("{", "is not a certificate"),
         ("[]", "expected a JSON object with format 1"),
         ('{"format": 1}', "is not a certificate: KeyError"),
+        ("null", "expected a JSON object"),
         ('{"format": 1, "map": {"shape": [2], "float64": "!!"}}', "is not a certificate"),
     ],
 )
@@ -180,6 +193,58 @@ def test_bad_files(content, message, tmp_path) -> None:
     (tmp_path / "x.json").write_text(content)
     with pytest.raises(StoredDataError, match=message):
         ab.Certificate.load(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r.pop("cosine"),
+        lambda r: r.pop("status"),
+        lambda r: r.pop("noise"),
+        lambda r: r.update(cosine=[1]),
+        lambda r: r.update(cosine={"often": 1.0}),
+        lambda r: r.update(cosine={"0.1": None}),
+        lambda r: r.update(norm_lower=None),
+        lambda r: r.update(until=[]),
+    ],
+)
+def test_broken_records_are_one_line(change, certificate, tmp_path) -> None:
+    path = tmp_path / "x.json"
+    certificate.save(path)
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+    with pytest.raises(StoredDataError, match=r"x\.json is not a certificate"):
+        verify(path)
+
+
+def test_keys_stand_for_the_very_number(certificate, tmp_path) -> None:
+    """A key rounded to six digits would be a claim about another epsilon."""
+    epsilons = [certificate.max_epsilon(c) for c in (0.31, 0.57, 0.83, 0.95)]
+    certificate.save(tmp_path / "x.json", epsilons=epsilons, cosines=[0.3 + 1e-7, 0.8])
+    assert verify(tmp_path / "x.json").passed
+    stored = json.loads((tmp_path / "x.json").read_text())
+    assert [float(key) for key in stored["cosine"]] == epsilons
+    assert "0.8" in stored["max_epsilon"]
+    assert repr(epsilons[0]) in certificate.explain(0.3, epsilons[0])
+
+
+def test_nothing_vacuous_or_assumed_is_offered(certificate) -> None:
+    assert "accept cosine" not in certificate.explain(0.8, 5.0)
+    assert "accept cosine" in certificate.explain(0.99, certificate.max_epsilon(0.9))
+    field = ab.Assumed(ab.Saliency(Linear(torch.tensor([3.0, 4.0]))), 6.0)
+    marked = ab.certify(field, torch.zeros(2), 0, noise=ab.Gaussian(0.5), samples=500)
+    text = marked.explain(0.99, 2 * marked.max_epsilon(0.99))
+    assert "ASSUMED limit (not a certificate)" in text
+
+
+def test_a_question_is_stored_with_its_answer(noise_model, sample, tmp_path) -> None:
+    field = ab.Unit(ab.Saliency(noise_model))
+    asked = ab.certify(field, sample[0][0], noise=ab.Gaussian(0.5), samples=4096, until=(0.8, 0.3))
+    asked.save(tmp_path / "x.json")
+    loaded = ab.Certificate.load(tmp_path / "x.json")
+    assert (loaded.until, loaded.budget, loaded.stopped) == ((0.8, 0.3), 4096, "proved")
+    assert compare_runs(loaded, certify_again(loaded, "mnist-cnn-noise")) == []
 
 
 def test_missing_file(tmp_path) -> None:
@@ -305,6 +370,12 @@ def test_min_radius_says_when_there_is_none() -> None:
 def test_min_radius_checks_its_arguments() -> None:
     with pytest.raises(ArgumentError, match="expected `epsilon` > 0, got 0"):
         ab.min_radius(UNIT, X, 0, cosine=0.8, epsilon=0.0)
+    with pytest.raises(ArgumentError, match="expected no `until`"):
+        ab.min_radius(UNIT, X, 0, cosine=0.8, epsilon=0.1, until=(0.8, 0.1))
+    with pytest.raises(ArgumentError, match="expected at least one candidate in `radii`"):
+        ab.min_radius(UNIT, X, 0, cosine=0.8, epsilon=0.1, radii=[])
+    with pytest.raises(ArgumentError, match="expected `x` to be a tensor, got ndarray"):
+        ab.min_radius(UNIT, np.zeros(2), 0, cosine=0.8, epsilon=0.1)
     with pytest.raises(ArgumentError, match="expected one input in `x`, got a batch"):
         ab.min_radius(UNIT, torch.zeros(3, 2), 0, cosine=0.8, epsilon=0.1, samples=16)
     with pytest.raises(ArgumentError, match="expected noise 'uniform' or 'gaussian', got 'cube'"):

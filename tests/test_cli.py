@@ -47,6 +47,16 @@ def test_bound_gaussian(capsys) -> None:
     assert list(json.loads(out)) == ["moved_fraction", "cosine", "cosine_paper", "max_epsilon", "min_sigma"]
 
 
+def test_bound_where_nothing_is_large_enough(capsys) -> None:
+    flags = ("bound", "--norm", "0", "--sigma", "1", "--cosine", "0.8", "--epsilon", "0.1")
+    code, out, _ = call(capsys, *flags)
+    assert code == 0
+    assert "min_sigma        none is large enough" in out
+    assert "max_epsilon      0.0000000000" in out
+    _, out, _ = call(capsys, *flags, "--json")
+    assert json.loads(out)["min_sigma"] is None
+
+
 def test_bound_for_people(capsys) -> None:
     code, out, _ = call(capsys, *BALL, "--epsilon", "0.01", "--cosine", "0.9")
     assert code == 0

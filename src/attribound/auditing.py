@@ -8,7 +8,7 @@ from typing import Any
 
 from attribound.attacks import METHODS, Attack
 from attribound.attacks.audit import Finding, audit, replay, save_case
-from attribound.certificate import Certificate
+from attribound.certificate import Certificate, is_certificate
 from attribound.certification import input_hash, model_hash
 from attribound.data import mnist_sample
 from attribound.demo import find_subject
@@ -82,7 +82,7 @@ def _make(name: str, options: dict[str, Any]) -> Attack:
 
 
 def _files(path: Path) -> list[Path]:
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    files = [file for file in sorted(path.rglob("*.json")) if is_certificate(file)] if path.is_dir() else [path]
     if not files:
         raise StoredDataError(f"no certificates (*.json) in {path}")
     return files

@@ -50,6 +50,8 @@ class Certificate:
         seed: seed of the draws.
         item: number of the input.
         stopped: "budget", "proved" or "futile".
+        budget: the most samples that were allowed.
+        until: the question (cosine, epsilon) that could stop the sampling early, if one was asked.
         seconds: time it took.
         versions: versions of attribound and torch.
         model_sha256: hash of the model's weights ("" for a model without parameters).
@@ -74,6 +76,8 @@ class Certificate:
     seed: int
     item: int = 0
     stopped: str = "budget"
+    budget: int = 0
+    until: tuple[float, float] | None = None
     seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
     model_sha256: str = ""
@@ -142,7 +146,7 @@ class Certificate:
         reached = self.cosine(epsilon)
         if reached >= cosine:
             rule = self.rule_at(epsilon)
-            return f"{self._noun} cosine >= {round_down(reached)} at epsilon {epsilon:g} by the {rule} rule"
+            return f"{self._noun} cosine >= {round_down(reached)} at epsilon {exact_text(epsilon)} by the {rule} rule"
         return _why_not(self, cosine, epsilon)
 
     # --- what it rests on ----------------------------------------------------------------------------------
@@ -236,8 +240,10 @@ class Certificate:
             "reason": self.reason,
             "rule": self.rule,
             "stopped": self.stopped,
-            "cosine": {f"{e:g}": self.cosine(e) for e in epsilons},
-            "max_epsilon": {f"{c:g}": self.max_epsilon(c) for c in cosines},
+            "budget": self.budget,
+            "until": None if self.until is None else list(self.until),
+            "cosine": {exact_text(e): self.cosine(e) for e in epsilons},
+            "max_epsilon": {exact_text(c): self.max_epsilon(c) for c in cosines},
             "seconds": self.seconds,
             "versions": self.versions,
             "model_sha256": self.model_sha256,
@@ -267,7 +273,7 @@ class Certificate:
 
 _STORED: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("map_radius", "norm", "alpha", "attacked_map_alpha", "seconds"), float),
-    **dict.fromkeys(("target", "prediction", "samples", "draws", "seed", "item"), int),
+    **dict.fromkeys(("target", "prediction", "samples", "draws", "seed", "item", "budget"), int),
     **dict.fromkeys(("output", "stopped", "model_sha256", "input_sha256"), str),
 }
 """Fields of a certificate that a record stores under their own name."""
@@ -286,6 +292,14 @@ def read_record(path: str | Path) -> dict[str, Any]:
     return record
 
 
+def is_certificate(path: Path) -> bool:
+    """Whether a file looks like a stored certificate."""
+    try:
+        return "evidence" in read_record(path)
+    except StoredDataError:
+        return False
+
+
 def certificate_from(record: dict[str, Any], name: str) -> Certificate:
     """Rebuild a certificate from a stored record; only what it rests on is taken, its answers are derived anew."""
     try:
@@ -300,9 +314,10 @@ def certificate_from(record: dict[str, Any], name: str) -> Certificate:
             limit_source=str(record["bound"]["source"]),
             versions={str(key): str(value) for key, value in record["versions"].items()},
             label=None if record["label"] is None else int(record["label"]),
+            until=None if record["until"] is None else (float(record["until"][0]), float(record["until"][1])),
             **rest,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise StoredDataError(f"{name} is not a certificate: {type(error).__name__} at {error}") from None
     if values.size != certificate.dim:
         raise StoredDataError(f"{name} holds a map of {values.size} features for {certificate.dim} inputs")
@@ -328,13 +343,20 @@ def _epsilon(epsilon: float) -> float:
 
 def round_down(value: float, digits: int = 4) -> str:
     """Certified numbers are rounded down for display; in decimal, for a binary product may round up."""
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR))
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR):f}"
+
+
+def exact_text(value: float) -> str:
+    """The shortest text that stands for this very number: a rounded key would be another claim."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 def _why_not(certificate: Certificate, cosine: float, epsilon: float) -> str:
     """Why `cosine` is not certified at `epsilon`, and in numbers what would help."""
     evidence = certificate.evidence
     kappa, word = certificate.norm / evidence.limit, "radius" if evidence.noise_kind == "uniform" else "sigma"
+    certified = "that follows from the ASSUMED limit (not a certificate)" if certificate.assumed else "certified"
     start = f"cosine {cosine:g} is not certified" + (f" at epsilon {epsilon:g}" if epsilon else "")
     if evidence.norm_lower <= 0:
         noise = certificate.map_radius
@@ -347,9 +369,9 @@ def _why_not(certificate: Certificate, cosine: float, epsilon: float) -> str:
     largest = certificate.max_epsilon(cosine)
     if epsilon <= largest or largest == 0:
         return f"{start}: norm / limit is only {kappa:.3g}; a model trained with noise would raise it"
-    needed = evidence.scale * epsilon / largest
+    needed, reached = evidence.scale * epsilon / largest, certificate.cosine(epsilon)
     return (
-        f"{start}: the largest certified epsilon is {round_down(largest)}; {word} >= {needed:.3g} would do if the norm "
-        f"stayed at {kappa:.3g} of its limit (attribound.min_radius measures it), or accept cosine "
-        f"{round_down(max(certificate.cosine(epsilon), 0.0))}"
+        f"{start}: the largest epsilon {certified} is {round_down(largest)}; {word} >= {needed:.3g} would do if the "
+        f"norm stayed at {kappa:.3g} of its limit (attribound.min_radius measures it)"
+        + (f", or accept cosine {round_down(reached)}" if reached > 0 else "")
     )

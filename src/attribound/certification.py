@@ -1,6 +1,7 @@
 """Certify explanations: the public edge, where arguments are checked once."""
 
 import hashlib
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -13,10 +14,13 @@ from torch import Tensor, nn
 from attribound.bounds import arguments as check
 from attribound.certificate import Certificate
 from attribound.errors import ArgumentError, FieldError
-from attribound.estimation import SHARES, Plan, Progress, Question, estimate
-from attribound.fields.base import Field, Model, check_evaluating, check_logits
+from attribound.estimation import SHARES, Plan, Progress, Question, chunk_generator, estimate
+from attribound.fields.base import Field, Model, check_evaluating, check_logits, check_rows
 from attribound.fields.bounded import Bounded
 from attribound.noise import Noise
+
+_PROBES = 8
+"""Noisy copies of the first input on which the model is checked to map rows independently."""
 
 Targets = int | Sequence[int] | Tensor | None
 
@@ -42,7 +46,7 @@ def certify(
         x: one input, or a batch with a leading dimension (then a list of certificates is returned).
         target: class to explain, one for all or one per input; None: the predicted class.
         noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x.
-        samples: the most noise draws per input.
+        samples: the most noise draws per input (two draws, or two blocks of a random path, are always taken).
         alpha: with probability at least 1 - alpha everything an input's certificate says is true.
         seed: seed of the draws.
         until: (cosine, epsilon): stop sampling as soon as this is proved or cannot be within `samples`.
@@ -66,8 +70,10 @@ def certify(
     if not isinstance(noise, Noise):
         raise ArgumentError(f"expected `noise` UniformBall or Gaussian, got {type(noise).__name__}")
     inputs, single = as_batch(bounded.model, x)
-    predictions = predict(bounded.model, inputs)
-    targets = _targets(target, predictions)
+    probes = noise.draw(_PROBES, inputs[0], chunk_generator(plan.seed, plan.item, 0, x.device, purpose="probe"))
+    check_rows(bounded.model, (inputs[0] + probes).to(x.dtype))
+    predictions, classes = predict(bounded.model, inputs)
+    targets = _targets(target, predictions, classes)
     weights = model_hash(bounded.model)
     certificates = [
         _certify_one(bounded, one, targets[k], predictions[k], noise, replace(plan, item=item + k), weights, progress)
@@ -105,6 +111,8 @@ def _certify_one(
         seed=plan.seed,
         item=plan.item,
         stopped=result.stopped,
+        budget=plan.samples,
+        until=None if plan.until is None else (plan.until.cosine, plan.until.epsilon),
         seconds=result.seconds,
         versions={"attribound": version("attribound"), "torch": str(torch.__version__)},
         model_sha256=weights,
@@ -148,9 +156,10 @@ def as_batch(model: Model, x: Tensor) -> tuple[Tensor, bool]:
     raise FieldError(f"the model accepts `x` of shape {tuple(x.shape)} neither as one input nor as a batch: {problem}")
 
 
-def predict(model: Model, inputs: Tensor) -> list[int]:
-    """The predicted class of each input."""
-    return [int(_forward(model, part).argmax(dim=1)) for part in inputs.split(1)]
+def predict(model: Model, inputs: Tensor) -> tuple[list[int], int]:
+    """The predicted class of each input, and the number of classes."""
+    logits = [_forward(model, part) for part in inputs.split(1)]
+    return [int(one.argmax(dim=1)) for one in logits], logits[0].shape[1]
 
 
 def input_hash(x: Tensor) -> str:
@@ -175,15 +184,25 @@ def _forward(model: Model, inputs: Tensor) -> Tensor:
         return model(inputs)
 
 
-def _targets(target: Targets, predictions: list[int]) -> list[int]:
+def _targets(target: Targets, predictions: list[int], classes: int) -> list[int]:
     if target is None:
         return predictions
-    if isinstance(target, int):
-        return [target] * len(predictions)
-    targets = [int(one) for one in target]
+    many = isinstance(target, Sequence) or (isinstance(target, Tensor | np.ndarray) and target.ndim > 0)
+    targets = [check_target(one, classes) for one in (target if many else [target] * len(predictions))]  # type: ignore[union-attr]
     if len(targets) != len(predictions):
         raise ArgumentError(f"expected one `target` per input ({len(predictions)}), got {len(targets)}")
     return targets
+
+
+def check_target(target: Any, classes: int) -> int:
+    """A class number, from any kind of whole number."""
+    try:
+        number = -1 if isinstance(target, bool) else operator.index(target)
+    except TypeError:
+        number = -1
+    if not 0 <= number < classes:
+        raise ArgumentError(f"expected `target` in 0..{classes - 1}, got {target}")
+    return number
 
 
 def _question(until: tuple[float, float] | None) -> Question | None:

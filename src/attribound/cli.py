@@ -1,6 +1,7 @@
 """The command line: parse, call, print."""
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,7 +53,7 @@ def bound(
     """
     answers = _closed_forms(norm, limit, dim, radius, sigma, epsilon, cosine)
     if as_json:
-        print(json.dumps(answers))
+        print(json.dumps({key: value if math.isfinite(value) else None for key, value in answers.items()}))
         return
     for key, value in answers.items():
         print(f"{key:16} {_shown(key, value)}{'   (the paper; NOT a guarantee)' if key == 'cosine_paper' else ''}")
@@ -62,6 +63,8 @@ def _shown(key: str, value: float) -> str:
     """Certified numbers are rounded down, needed ones up; the others as they are."""
     from attribound.certificate import round_down
 
+    if not math.isfinite(value):
+        return "none is large enough"
     if key in ("cosine", "max_epsilon"):
         return round_down(value, 10)
     if key in ("min_radius", "min_sigma"):
@@ -132,6 +135,8 @@ def demo(
         print(json.dumps(summary))
     else:
         console.show_demo({run.noise.kind: run.certificates for run in runs}, summary)
+    if any(row["violated"] for row in summary["attacks"]):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -154,7 +159,9 @@ def verify(
 
         problems += compare_runs(certificate, certify_again(certificate, model))
     if as_json:
-        print(json.dumps({"file": str(file), "passed": not problems, "problems": problems}))
+        print(
+            json.dumps({"file": str(file), "passed": not problems, "status": certificate.status, "problems": problems})
+        )
     else:
         for problem in problems:
             print(f"{file}: {problem}")

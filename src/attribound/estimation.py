@@ -261,19 +261,29 @@ def _chunks(field: Bounded, x: Tensor, target: int, noise: Noise, plan: Plan, st
         generator = chunk_generator(plan.seed, plan.item, index, x.device)
         shifts = noise.draw(count * field.block, x, generator)
         points = (x.to(working_dtype(x.dtype)) + shifts).to(x.dtype)
-        parts = [
-            field.attribute(part, target, generator=generator).detach().flatten(1).cpu() for part in points.split(batch)
-        ]
+        with torch.enable_grad():
+            maps = [field.attribute(part, target, generator=generator).detach() for part in points.split(batch)]
+        parts = [part.flatten(1).cpu() for part in maps]
         values = parts[0] if len(parts) == 1 else torch.cat(parts)
         _check_values(values, field.limit, done * field.block)
         yield values.view(count, field.block, state.dim).mean(dim=1) if field.block > 1 else values
         done += count
 
 
-def chunk_generator(seed: int, item: int, chunk: int, device: torch.device) -> torch.Generator:
-    """The generator of one chunk of one item: the same wherever and in whatever order the work is done."""
-    state = np.random.SeedSequence([seed, item, chunk]).generate_state(2, np.uint32)
-    return torch.Generator(device).manual_seed(int(state[0]) << 31 ^ int(state[1]))
+def chunk_generator(
+    seed: int, item: int, chunk: int, device: torch.device, purpose: str = "certificate"
+) -> torch.Generator:
+    """The generator of one chunk of one item: the same wherever and in whatever order the work is done.
+
+    Purposes (certificate, attack, score, probe) have unrelated streams. Torch's CPU generator takes 32 bits of a seed,
+    so the chunk is added to them rather than hashed: chunks of one item never share a stream.
+    """
+    words = [seed & _WORD, seed >> 32 & _WORD, item & _WORD, item >> 32 & _WORD]
+    base = int(np.random.SeedSequence([*purpose.encode(), *words]).generate_state(1, np.uint32)[0])
+    return torch.Generator(device).manual_seed((base + chunk) & _WORD)
+
+
+_WORD = 2**32 - 1
 
 
 def _check_values(values: Tensor, limit: float, offset: int) -> None:

@@ -1,7 +1,7 @@
 """The smallest noise that will do: an honest search that measures the norm anew at every candidate."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attribound.bounds import arguments as check
 from attribound.certificate import Certificate
-from attribound.certification import certify
+from attribound.certification import certify, check_input
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.noise import make_noise
@@ -43,7 +43,7 @@ def min_radius(
     cosine: float,
     epsilon: float,
     noise: str = "uniform",
-    radii: Sequence[float] | None = None,
+    radii: Iterable[float] | None = None,
     alpha: float = 1e-3,
     **arguments: Any,
 ) -> RadiusSearch:
@@ -66,7 +66,10 @@ def min_radius(
     """
     wanted_cosine = float(check.fraction("cosine", cosine))
     wanted_epsilon = float(check.positive("epsilon", epsilon))
-    candidates = sorted(radii) if radii else _candidates(wanted_epsilon, noise, x.numel())
+    check_input(x)
+    if "until" in arguments:
+        raise ArgumentError("expected no `until`: min_radius asks its own question, (cosine, epsilon)")
+    candidates = _candidates(wanted_epsilon, noise, x.numel()) if radii is None else sorted(float(one) for one in radii)
     if not candidates:
         raise ArgumentError("expected at least one candidate in `radii`")
     share = float(check.alpha(alpha)) / len(candidates)

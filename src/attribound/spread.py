@@ -93,8 +93,9 @@ class ExactSpread(Spread):
         rows = torch.cat(self._waiting)
         lost = len(rows) * self._dim * 2.0**-120 * self._unit**2  # products below float32's smallest number
         self.rounding += (len(rows) + 4) * 2.0**-24 * self._waiting_square + lost
-        for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
-            block += rows[:, start:end].T @ rows[:, start:]
+        with torch.autocast("cpu", enabled=False):
+            for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
+                block += rows[:, start:end].T @ rows[:, start:]
         self._waiting, self._waiting_square = [], 0.0
 
     def _eigenvalue(self) -> float:

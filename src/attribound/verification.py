@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from attribound.bounds.confidence import mean_radius
 from attribound.certificate import Certificate, certificate_from, read_record
+from attribound.errors import StoredDataError
 
 _TOLERANCE = 1e-9
+_SCALES = {"uniform": "radius", "gaussian": "sigma"}
 
 
 @final
@@ -34,13 +37,22 @@ def verify(path: str | Path) -> Verification:
     problems = _out_of_range(certificate)
     if problems:
         return Verification(certificate, problems)
-    problems = _disagreements(certificate, record)
+    try:
+        problems = _disagreements(certificate, record) + _overstatements(certificate, record)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoredDataError(f"{path} is not a certificate: {type(error).__name__} at {error}") from None
+    return Verification(certificate, problems)
+
+
+def _overstatements(certificate: Certificate, record: dict[str, Any]) -> list[str]:
+    """Stated answers that are larger than what the evidence gives."""
+    problems: list[str] = []
     for key, answer in (("cosine", certificate.cosine), ("max_epsilon", certificate.max_epsilon)):
         for at, stated in _table(record, key).items():
             derived = answer(at)
             if not stated <= derived + _TOLERANCE:
                 problems.append(f"states {key}({at:g}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
-    return Verification(certificate, problems)
+    return problems
 
 
 def compare_runs(stored: Certificate, again: Certificate) -> list[str]:
@@ -65,6 +77,14 @@ def _out_of_range(certificate: Certificate) -> list[str]:
         problems.append("noise scale, limit or dim is out of range")
     if not 0 <= evidence.norm_lower <= evidence.limit:
         problems.append(f"norm_lower {evidence.norm_lower:g} is not in [0, limit {evidence.limit:g}]")
+    if certificate.draws < 1 or not 0 < certificate.attacked_map_alpha <= certificate.alpha / 8:
+        problems.append("draws or attacked_map_alpha is out of range")
+    if certificate.bound_kind not in ("unit", "clip", "proved", "assumed"):
+        problems.append(f"bound kind {certificate.bound_kind!r} is unknown")
+    if certificate.bound_kind == "unit" and evidence.limit != 1.0:
+        problems.append(f"a unit field has limit 1, not {evidence.limit:g}")
+    if evidence.probability_gradient and (certificate.bound_kind in ("unit", "clip") or certificate.output == "logit"):
+        problems.append("the curvature rule does not apply to this field")
     for name, value in (
         ("eigenvalue_upper", evidence.eigenvalue_upper),
         ("map_radius", certificate.map_radius),
@@ -81,6 +101,25 @@ def _disagreements(certificate: Certificate, record: dict[str, Any]) -> list[str
     for key in ("norm_lower", "eigenvalue_upper"):
         if not math.isclose(float(record[key]), getattr(certificate, key), rel_tol=1e-9, abs_tol=1e-12):
             problems.append(f"states {key} = {record[key]}, but its evidence holds {getattr(certificate, key):.9g}")
+    noise, kind = record["noise"], evidence.noise_kind
+    if noise["kind"] != kind or not math.isclose(float(noise[_SCALES[kind]]), evidence.scale, rel_tol=1e-9):
+        problems.append(f"states noise {noise}, but its evidence holds {kind} {evidence.scale:g}")
+    for key, stated, held in (
+        ("dim", record["dim"], certificate.dim),
+        ("limit", record["bound"]["limit"], certificate.limit),
+        ("rule", record["rule"], certificate.rule),
+    ):
+        if stated != held:
+            problems.append(f"states {key} {stated}, but its evidence gives {held}")
+    smallest = mean_radius(
+        limit=certificate.limit,
+        norm_lower=certificate.norm_lower,
+        samples=certificate.draws,
+        alpha=certificate.alpha / 8,
+        eigenvalue_upper=0.0,
+    )
+    if certificate.map_radius < smallest * (1 - _TOLERANCE):
+        problems.append(f"map_radius {certificate.map_radius:g} is smaller than {certificate.draws} draws allow")
     length = float((certificate.attribution**2).sum()) ** 0.5
     if not math.isclose(length, certificate.norm, rel_tol=1e-9, abs_tol=1e-12):
         problems.append(f"states norm = {certificate.norm:.9g}, but its map has norm {length:.9g}")

@@ -10,7 +10,7 @@ import attribound as ab
 from attribound import cli
 from attribound.attacks import Direct, RandomDirections
 from attribound.attacks.audit import audit, replay, save_case
-from attribound.errors import StoredDataError
+from attribound.errors import ArgumentError, StoredDataError
 
 QUICK = {"steps": 5, "samples": 32, "rescore_samples": 1024}
 
@@ -52,6 +52,24 @@ def test_violations_are_seen_saved_and_replayed(subject, tmp_path) -> None:
     assert certified == finding.certified
     assert cosine == pytest.approx(finding.worst.cosine, abs=0.02)
     assert most < certified
+
+
+def test_a_change_longer_than_its_budget_is_no_violation(subject) -> None:
+    """x + delta is rounded to the input's precision; only what was really applied counts."""
+    field, x, certificate = subject
+    liar = exaggerate(certificate)
+    finding = audit(liar, field, x, [RandomDirections(**QUICK)], measure_tightness=False)
+    result = dataclasses.replace(finding.worst, score=dataclasses.replace(finding.worst.score, cosine_most=-1.0))
+    assert dataclasses.replace(finding, worst=result).violated
+    longer = dataclasses.replace(result, length=finding.epsilon * 1.001)
+    assert not dataclasses.replace(finding, worst=longer).violated
+
+
+def test_another_model_or_input_is_refused(subject, standard_model) -> None:
+    field, x, certificate = subject
+    for other, point in ((ab.Unit(ab.Saliency(standard_model)), x), (field, x + 0.01)):
+        with pytest.raises(ArgumentError, match="their hashes differ"):
+            audit(certificate, other, point, [RandomDirections(**QUICK)])
 
 
 def test_bad_cases(tmp_path, subject) -> None:

@@ -14,7 +14,8 @@ from torch import Tensor
 from attribound.attacks.base import Attack, AttackResult, Problem, make_problem, with_epsilon
 from attribound.attacks.score import rescore
 from attribound.certificate import Certificate
-from attribound.errors import StoredDataError
+from attribound.certification import check_field, input_hash, model_hash
+from attribound.errors import ArgumentError, StoredDataError
 from attribound.fields.base import Field
 from attribound.noise import make_noise
 
@@ -35,6 +36,7 @@ class Finding:
         certified: the certified cosine at that budget.
         worst: the attack that brought the cosine lowest.
         broken_at: smallest epsilon at which an attack was seen to reach the certified cosine; None if none did.
+        assumed: the limit is only assumed, so what is called certified here is not a certificate.
     """
 
     item: int
@@ -42,6 +44,7 @@ class Finding:
     certified: float
     worst: AttackResult
     broken_at: float | None
+    assumed: bool = False
 
     @property
     def gap(self) -> float:
@@ -55,8 +58,8 @@ class Finding:
 
     @property
     def violated(self) -> bool:
-        """Whether the exact cosine is below the certified one beyond all Monte-Carlo error."""
-        return self.worst.score.cosine_most < self.certified
+        """Whether a change within the budget brings the exact cosine below the certified one, beyond all chance."""
+        return self.worst.score.cosine_most < self.certified and self.worst.length <= self.epsilon
 
     def row(self) -> dict[str, Any]:
         """The finding as plain JSON values."""
@@ -69,6 +72,7 @@ class Finding:
             "gap": self.gap,
             "tightness": self.tightness,
             "violated": self.violated,
+            "assumed": self.assumed,
             "seed": self.worst.seed,
         }
 
@@ -96,13 +100,15 @@ def audit(
         measure_tightness: also search, by bisection, for the smallest epsilon at which an attack reaches `cosine`.
         progress: called with a line about what is being done.
     """
+    if (model_hash(check_field(field).model), input_hash(x)) != (certificate.model_sha256, certificate.input_sha256):
+        raise ArgumentError("expected the model and the input that were certified: their hashes differ")
     noise = make_noise(certificate.evidence.noise_kind, certificate.evidence.scale)
     epsilon = certificate.max_epsilon(cosine)
     start = max(epsilon, 1e-3 * certificate.evidence.scale)
     problem = make_problem(field, x, certificate.target, noise, start, seed=seed)
     worst = _worst(problem, attacks, seed, progress)
     broken = _broken_at(problem, attacks, cosine, seed, progress) if measure_tightness else None
-    return Finding(certificate.item, start, certificate.cosine(start), worst, broken)
+    return Finding(certificate.item, start, certificate.cosine(start), worst, broken, certificate.assumed)
 
 
 def _worst(problem: Problem, attacks: Sequence[Attack], seed: int, progress: Progress) -> AttackResult:
@@ -132,7 +138,7 @@ def _broken_at(
 def _reaches(problem: Problem, attacks: Sequence[Attack], cosine: float, seed: int, progress: Progress) -> float | None:
     """Length of a change that brings the cosine to the wanted value or below; None if no attack finds one."""
     result = _worst(problem, attacks, seed, progress)
-    return float(result.delta.norm()) if result.cosine <= cosine else None
+    return result.length if result.cosine <= cosine else None
 
 
 def save_case(path: Path, finding: Finding, certificate: Certificate) -> None:

@@ -25,9 +25,6 @@ from attribound.noise import Noise
 
 Progress = Callable[[int, int], None]
 
-_STREAM = 2**32
-"""Number of the attacks' first stream of noise, beyond those of certificates."""
-
 _SHORTENINGS = 12
 
 _START = 0.5
@@ -63,8 +60,9 @@ class AttackResult:
 
     Attributes:
         method: name of the attack.
-        epsilon: the budget; the change is never longer.
+        epsilon: the budget.
         delta: the change found, shape of the input.
+        length: l2 size of the change as applied, after x + delta was rounded to the input's precision.
         score: cosine and other measures, taken afterwards with fresh noise on the true model.
         label_kept: whether the prediction stayed.
         steps: iterations made, over all restarts.
@@ -75,6 +73,7 @@ class AttackResult:
     method: str
     epsilon: float
     delta: Tensor
+    length: float
     score: Score
     label_kept: bool
     steps: int
@@ -151,13 +150,14 @@ class Attack(ABC):
         self.prepare(problem)
         best = _Best(torch.zeros_like(problem.x), 1.0)
         for restart in range(self.restarts):
-            generator = chunk_generator(seed, _STREAM + restart, 0, problem.x.device)
+            generator = chunk_generator(seed, restart, 0, problem.x.device, "attack")
             self._climb_once(problem, best, generator, restart, progress)
         score = rescore(problem.field, problem.x, best.delta, problem.target, problem.noise, self.rescore_samples, seed)
         return AttackResult(
             method=self.name,
             epsilon=problem.epsilon,
             delta=best.delta,
+            length=float(((problem.x + best.delta).double() - problem.x.double()).norm()),
             score=score,
             label_kept=_label(problem.field.model, problem.x + best.delta) == problem.label,
             steps=self.restarts * self.steps,
@@ -207,7 +207,7 @@ def make_problem(
 ) -> Problem:
     """State the problem: the reference map is sampled here, once."""
     view = View(field, target, noise, samples)
-    reference = view.map(x, chunk_generator(seed, _STREAM, 1, x.device))
+    reference = view.map(x, chunk_generator(seed, 0, 0, x.device, "reference"))
     label = _label(field.model, x)
     return Problem(field, x.detach(), target, noise, float(check.positive("epsilon", epsilon)), reference, label)
 
@@ -226,7 +226,7 @@ def project(delta: Tensor, epsilon: float) -> Tensor:
 def require_gradients(problem: Problem) -> None:
     """Complain, in one line, if the field cannot be differentiated."""
     probe = View(problem.field, problem.target, None, 1)
-    generator = chunk_generator(0, _STREAM, 2, problem.x.device)
+    generator = chunk_generator(0, 0, 0, problem.x.device, "probe")
     with smooth_twins():
         try:
             _, slope = probe.slope(problem.x, lambda values: values.square().sum(), generator)

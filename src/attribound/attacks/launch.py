@@ -1,5 +1,6 @@
 """`attribound.attack`: the public edge of the attacks."""
 
+from dataclasses import fields
 from typing import Any
 
 from torch import Tensor
@@ -9,7 +10,7 @@ from attribound.attacks.direct import Direct
 from attribound.attacks.ifia import Ifia
 from attribound.attacks.likelihood import Likelihood
 from attribound.attacks.random_directions import RandomDirections
-from attribound.certification import as_batch, check_input, predict
+from attribound.certification import as_batch, check_input, check_target, predict
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field, check_evaluating
 from attribound.noise import Noise
@@ -57,8 +58,9 @@ def attack(
     try:
         chosen = METHODS[method](**options)
     except TypeError:
-        known = ", ".join(METHODS[method].__dataclass_fields__)
+        known = ", ".join(one.name for one in fields(METHODS[method]))
         raise ArgumentError(f"expected options of {method} ({known}), got {', '.join(options)}") from None
-    explained = predict(field.model, inputs)[0] if target is None else target
+    predictions, classes = predict(field.model, inputs)
+    explained = predictions[0] if target is None else check_target(target, classes)
     problem = make_problem(field, inputs[0], explained, noise, epsilon, samples=chosen.rescore_samples, seed=seed)
     return chosen.run(problem, seed, progress)

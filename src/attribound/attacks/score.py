@@ -18,8 +18,7 @@ from attribound.noise import Noise
 SCORE_ALPHA = 1e-6
 """Probability that `cosine_most` is below the exact cosine: a violation is called only beyond it."""
 
-_STREAMS = {"before": 2**33, "after": 2**33 + 1}
-"""Numbers of the streams of noise for scoring, beyond those of certificates (items) and of attacks."""
+_STREAMS = {"before": 0, "after": 1}
 
 
 @final
@@ -70,7 +69,8 @@ def _halves(
     """Two independent means of half the draws each; a plain map has no chance in it and counts once."""
     count = 1 if noise is None else 2
     view = View(field, target, noise, max(samples // count, 1))
-    return [view.map(point, chunk_generator(seed, _STREAMS[name], half, point.device)) for half in range(count)]
+    stream = _STREAMS[name]
+    return [view.map(point, chunk_generator(seed, stream, half, point.device, "score")) for half in range(count)]
 
 
 def _cosine(before: list[Tensor], after: list[Tensor]) -> float:

@@ -96,7 +96,31 @@ def check_evaluating(model: Model) -> None:
     if not isinstance(model, nn.Module):
         return
     for name, module in model.named_modules():
-        batch_norm = isinstance(module, nn.modules.batchnorm._BatchNorm)
-        dropout = isinstance(module, nn.modules.dropout._DropoutNd)
+        kind = getattr(module, "original_name", type(module).__name__)  # scripted modules keep their name only
+        batch_norm = isinstance(module, nn.modules.batchnorm._BatchNorm) or "BatchNorm" in kind
+        dropout = isinstance(module, nn.modules.dropout._DropoutNd) or "Dropout" in kind
         if module.training and (batch_norm or dropout):
             raise FieldError(f"expected a model in evaluation mode: call model.eval() (module {name!r} is training)")
+        if batch_norm and getattr(module, "running_mean", None) is None:
+            raise FieldError(f"expected rows that do not see each other: module {name!r} normalises over the batch")
+
+
+def check_rows(model: Model, points: Tensor) -> None:
+    """Complain if a row's output depends on the rows around it or changes from call to call.
+
+    Every bound needs independent draws. This compares each row alone with the same row in a batch; a model that mixes
+    rows in ways that do not show here remains the user's responsibility.
+    """
+    with torch.no_grad():
+        together = model(points).double()
+        alone = torch.cat([model(point[None]).double() for point in points])
+    scale = float(together.abs().max())
+    if not float((together - alone).abs().max()) <= _ROW_TOLERANCE[points.dtype] * max(scale, 1e-30):
+        raise FieldError(
+            "expected a model that maps each input by itself and always alike: its output for the same input changes "
+            "with the batch around it or from call to call, so its attributions are not independent draws"
+        )
+
+
+_ROW_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3, torch.float16: 5e-2, torch.bfloat16: 2e-1}
+"""Differences that rounding explains, relative to the largest logit."""

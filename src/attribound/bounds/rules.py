@@ -50,9 +50,12 @@ class Evidence:
 
     @property
     def eigenvalue(self) -> float:
-        """The eigenvalue bound, never above limit^2 - norm^2 (rounded up), which bounds the whole trace."""
+        """The eigenvalue bound, never above limit^2 - norm^2 (rounded up), which bounds the whole trace.
+
+        Nor so small that it would rest on the last digits of the norm: a field is never taken for exactly constant.
+        """
         trace = self.limit**2 * (1 + _ROUNDING) - self.norm_lower**2 * (1 - _ROUNDING)
-        return min(self.eigenvalue_upper, trace)
+        return max(min(self.eigenvalue_upper, trace), _ROUNDING * self.limit**2)
 
     def cosines(self, epsilon: float) -> dict[str, float]:
         """The cosine certified by each applicable rule, by its name."""

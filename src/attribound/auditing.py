@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +47,10 @@ def audit_stored(
             cosine=cosine,
             seed=seed,
             measure_tightness=tightness,
-            progress=partial(_tell, progress, number, len(files)),
+            progress=lambda _message, done=number: progress("audit", done, len(files)),  # type: ignore[misc]
         )
         findings.append(finding)
+        progress("audit", number + 1, len(files))
         (out / "findings.json").write_text(json.dumps([one.row() for one in findings], indent=1) + "\n")
         if finding.violated:
             save_case(out / f"violation-{file.stem}.json", finding, certificate)
@@ -69,10 +69,6 @@ def replay_case(path: Path, model: str) -> dict[str, Any]:
         raise StoredDataError(f"{path} is about an input that is not in the embedded sample")
     certified, cosine, most = replay(path, Unit(Saliency(load_shipped(model))), images[wanted])
     return {"certified": certified, "cosine": cosine, "cosine_most": most, "violated": most < certified}
-
-
-def _tell(progress: Advance, number: int, total: int, message: str) -> None:
-    progress(f"image {number + 1}: {message}", number, total)
 
 
 def _make(name: str, options: dict[str, Any]) -> Attack:

@@ -177,10 +177,10 @@ def attack(
     model: Annotated[str, typer.Option(help="The shipped model that was certified.")] = "mnist-cnn-noise",
     method: Annotated[list[str] | None, typer.Option(help="direct, ifia, likelihood, random; default: all.")] = None,
     cosine: Annotated[float, typer.Option(help="Attack the largest epsilon certified for this cosine.")] = 0.8,
-    restarts: Annotated[int, typer.Option(min=1, help="Independent starts of every method.")] = 1,
-    steps: Annotated[int, typer.Option(min=1, help="Iterations per start.")] = 60,
-    samples: Annotated[int, typer.Option(min=1, help="Draws that smooth the map during the attack.")] = 128,
-    tightness: Annotated[bool, typer.Option(help="Also search the smallest epsilon that breaks the cosine.")] = False,
+    restarts: Annotated[int, typer.Option(min=1, help="Independent starts of every method.")] = 20,
+    steps: Annotated[int, typer.Option(min=1, help="Iterations per start.")] = 20,
+    samples: Annotated[int, typer.Option(min=1, help="Draws that smooth the map during the attack.")] = 64,
+    tightness: Annotated[bool, typer.Option(help="Also search the smallest epsilon that breaks the cosine.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the attacks.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for findings and violated cases.")] = Path("attribound-audit"),
     replay: Annotated[bool, typer.Option(help="PATH is a stored violation: score it again.")] = False,
@@ -188,11 +188,11 @@ def attack(
 ) -> None:
     """Attack what certificates claim; exit code 1, and a saved case, if one falls below its certificate.
 
-    Example: attribound demo && attribound attack attribound-demo/gaussian --restarts 3
+    Example: attribound demo && attribound attack attribound-demo/gaussian/000.json
 
-    Every certified (epsilon, cosine) is attacked with every method. The table shows the certified cosine, the worst
-    that was found, and with --tightness how near the certificate is to what attackers can do. For stored certificates
-    of the embedded sample.
+    Every certified (epsilon, cosine) is attacked with every method and restart; a minute or two per certificate. The
+    table shows the certified cosine, the worst found, the gap, and the tightness: certified epsilon / smallest epsilon
+    at which an attack (one start each) reached that cosine. For stored certificates of the embedded sample.
     """
     from attribound import auditing
     from attribound.report import console

@@ -21,5 +21,5 @@ def measure() -> list[Figure]:
             points = noisy.detach().requires_grad_(True)
             torch.autograd.grad(model(points)[:, 7].sum(), points)
 
-    ours, peer, ratio = race(lambda: estimate(field, x, 7, noise, Plan(SAMPLES, 1e-3, batch=BATCH)), bare)
+    ours, peer, ratio = race(lambda: estimate(field, x, 7, noise, Plan(SAMPLES, 1e-3, batch=BATCH)), bare, rounds=15)
     return [Figure("bare_loop", SAMPLES / ours, SAMPLES / peer, ratio, "gradients/s")]

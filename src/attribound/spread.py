@@ -68,7 +68,7 @@ class ExactSpread(Spread):
     much is allowed for. All products are torch's own: a second BLAS library's threads would fight with the model's.
     """
 
-    def __init__(self, dim: int, unit: float = 1.0, pieces: int = 4) -> None:
+    def __init__(self, dim: int, unit: float = 1.0, pieces: int = 7) -> None:
         super().__init__()
         self._dim = dim
         self._unit = 2.0 ** math.floor(math.log2(unit))  # dividing by a power of two rounds nothing

@@ -60,7 +60,8 @@ def min_radius(
         cosine: wanted cosine.
         epsilon: wanted budget.
         noise: "uniform" (radii of balls) or "gaussian" (sigmas).
-        radii: candidates; default: 12, geometrically from the smallest that could possibly do to 16 times that.
+        radii: candidates; default: 12, geometrically from a noise of epsilon / 3 per feature to 16 times that. Smaller
+            noise is not tried, so name the candidates where it might do.
         alpha: failure probability, shared by all candidates.
         arguments: passed on to `certify` (samples, seed, batch, ...).
     """
@@ -111,7 +112,7 @@ def _certify(
 
 
 def _candidates(epsilon: float, noise: str, dim: int) -> list[float]:
-    """From a noise energy where little is ever certified upwards; the same span for both laws."""
+    """From a noise energy at which little is certified upwards; the same span for both laws."""
     lowest = epsilon / 3
     scale = lowest * math.sqrt(dim + 2) if noise == "uniform" else lowest
     return [scale * 16 ** (k / (CANDIDATES - 1)) for k in range(CANDIDATES)]

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ["bare_loop", "captum_noise_tunnel", "memory_flat", "certified_epsilon", "attack_step"]
+NAMES = ["bare_loop", "captum_noise_tunnel", "memory_flat", "certified_epsilon", "attack_step", "train_loop"]
 
 
 def main() -> None:

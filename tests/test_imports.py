@@ -26,6 +26,7 @@ ROOMS = [
     "models",
     "data",
     "training",
+    "tuning",
     "report",
     "demo",
     "auditing",

@@ -15,7 +15,7 @@ from attribound.attacks import Direct
 from attribound.attacks.audit import Finding, audit
 from attribound.certificate import COSINES, Certificate
 from attribound.certification import certify, input_hash
-from attribound.data import mnist_sample
+from attribound.data import Arrays, mnist_sample
 from attribound.errors import ArgumentError
 from attribound.fields import Bounded, Saliency, Unit
 from attribound.fields.base import Output
@@ -77,6 +77,7 @@ def run_demo(
     """
     started = time.perf_counter()
     images, labels = mnist_sample()
+    data = Arrays(images, labels)
     model = load_shipped(MODEL)
     out.mkdir(parents=True, exist_ok=True)
     runs: list[DemoRun] = []
@@ -89,7 +90,7 @@ def run_demo(
                 certify(field, images[item], noise=noise, samples=samples, alpha=alpha, seed=seed, item=item)
             )
         progress(noise.kind, items, items)
-        run = DemoRun(noise, certificates, accuracy(model, images, labels), accuracy(model, images, labels, noise))
+        run = DemoRun(noise, certificates, accuracy(model, data), accuracy(model, data, noise))
         _write(out, run, model, images)
         runs.append(run)
     findings = _attack_a_few(runs[-1].certificates, model, images, progress)

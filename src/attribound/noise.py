@@ -123,6 +123,15 @@ def make_noise(kind: str, scale: float) -> Noise:
     raise ArgumentError(f"expected noise 'uniform' or 'gaussian', got {kind!r}")
 
 
+def parse_noise(spec: str) -> Noise:
+    """The law of "uniform:R" or "gaussian:S"."""
+    kind, _, number = spec.partition(":")
+    try:
+        return make_noise(kind, float(number))
+    except ValueError:
+        raise ArgumentError(f"expected a noise, uniform:R or gaussian:S with a positive number, got {spec!r}") from None
+
+
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
     """The precision in which noise is drawn and added: float64 inputs keep theirs, all others use float32."""
     return torch.float64 if dtype == torch.float64 else torch.float32

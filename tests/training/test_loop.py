@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attribound.data import mnist_sample
+from attribound.data import open_data
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.models import SmallCNN
 from attribound.noise import Gaussian
@@ -15,7 +15,7 @@ OBJECTIVE, SCHEDULE = WithNoise(Standard(), Gaussian(0.2)), Schedule(epochs=4, b
 def train(checkpoint=None, report=None, schedule=SCHEDULE) -> torch.nn.Module:
     torch.manual_seed(0)
     model = SmallCNN()
-    fit(model, *mnist_sample(), OBJECTIVE, schedule, report=report, checkpoint=checkpoint)
+    fit(model, open_data("mnist-sample"), OBJECTIVE, schedule, report=report, checkpoint=checkpoint)
     return model
 
 
@@ -25,7 +25,7 @@ def same(one: torch.nn.Module, two: torch.nn.Module) -> bool:
 
 def test_training_learns_and_is_reproducible() -> None:
     one, two = train(), train()
-    assert accuracy(one, *mnist_sample()) > 0.5
+    assert accuracy(one, open_data("mnist-sample")) > 0.5
     assert same(one, two)
     assert not one.training
 
@@ -56,6 +56,9 @@ class Doomed(Standard.__base__):
     def __init__(self) -> None:
         self.calls = 0
 
+    def __repr__(self) -> str:
+        return repr(OBJECTIVE)  # so that the good objective may go on from its checkpoint
+
     def loss(self, model, inputs, labels, generator):
         self.calls += 1
         value = Standard().loss(model, inputs, labels, generator)
@@ -65,7 +68,7 @@ class Doomed(Standard.__base__):
 def test_a_bad_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path) -> None:
     path = tmp_path / "state.safetensors"
     with pytest.raises(AttriboundError, match="the loss became nan in epoch 2: try a smaller rate"):
-        fit(SmallCNN(), *mnist_sample(), Doomed(), SCHEDULE, checkpoint=path)
+        fit(SmallCNN(), open_data("mnist-sample"), Doomed(), SCHEDULE, checkpoint=path)
     good = train(path)
     assert all(torch.isfinite(p).all() for p in good.parameters())
 
@@ -75,6 +78,13 @@ def test_a_foreign_file_is_not_a_checkpoint(tmp_path) -> None:
     path.write_bytes(b"not a checkpoint")
     with pytest.raises(StoredDataError, match="is not a checkpoint of this training"):
         train(path)
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path) -> None:
+    path = tmp_path / "state.safetensors"
+    train(path, report=lambda epoch, loss: True)
+    with pytest.raises(StoredDataError, match=r"is not a checkpoint of this training: it holds .*epochs=4.*epochs=5"):
+        train(path, schedule=Schedule(epochs=5, batch=50))
 
 
 def test_rates_rise_and_fall() -> None:

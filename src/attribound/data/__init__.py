@@ -1,6 +1,24 @@
 """The embedded sample and readers of on-disk formats."""
 
+from attribound.data.arrays import Arrays
+from attribound.data.base import Dataset
+from attribound.data.cifar import read_cifar10
+from attribound.data.folder import Folder
 from attribound.data.idx import read_idx, read_mnist
-from attribound.data.sample import mnist_sample
+from attribound.data.npz import read_npz
+from attribound.data.sample import mnist_sample, photos
+from attribound.data.specs import has_splits, open_data
 
-__all__ = ["mnist_sample", "read_idx", "read_mnist"]
+__all__ = [
+    "Arrays",
+    "Dataset",
+    "Folder",
+    "has_splits",
+    "mnist_sample",
+    "open_data",
+    "photos",
+    "read_cifar10",
+    "read_idx",
+    "read_mnist",
+    "read_npz",
+]

@@ -2,12 +2,13 @@
 
 import gzip
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from attribound.data.arrays import Arrays
 from attribound.errors import StoredDataError
 
 _SPLITS = {"train": "train", "test": "t10k"}
@@ -18,7 +19,7 @@ def read_idx(path: str | Path) -> np.ndarray:
     path = Path(path)
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise StoredDataError(f"cannot read {path}: {error}") from None
     if len(content) < 4 or content[:3] != b"\x00\x00\x08":
         raise StoredDataError(f"{path} is not an IDX file of bytes (magic number {content[:4].hex() or 'missing'})")
@@ -33,14 +34,13 @@ def read_idx(path: str | Path) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
 
 
-def read_mnist(directory: str | Path, split: str = "test") -> tuple[Tensor, Tensor]:
-    """MNIST images (N, 1, 28, 28) in [0, 1] and labels (N,) from a folder of IDX files."""
+def read_mnist(directory: str | Path, split: str = "test") -> Arrays:
+    """MNIST images (1, 28, 28) from a folder of IDX files."""
     images = read_idx(_find(Path(directory), f"{_SPLITS[split]}-images-idx3-ubyte"))
     labels = read_idx(_find(Path(directory), f"{_SPLITS[split]}-labels-idx1-ubyte"))
     if len(images) != len(labels):
         raise StoredDataError(f"{directory} has {len(images)} {split} images but {len(labels)} labels")
-    pixels = torch.from_numpy(images.copy()).float().div_(255)
-    return pixels[:, None], torch.from_numpy(labels.astype(np.int64))
+    return Arrays(torch.from_numpy(images.copy())[:, None], torch.from_numpy(labels.copy()), f"mnist:{directory}")
 
 
 def _find(directory: Path, name: str) -> Path:

@@ -1,10 +1,12 @@
-"""The embedded sample: real MNIST test images, so that the first command needs no download."""
+"""Embedded real images, so that the first commands need no download."""
 
 from importlib import resources
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from attribound.data.folder import Folder
 
 
 def mnist_sample() -> tuple[Tensor, Tensor]:
@@ -15,3 +17,11 @@ def mnist_sample() -> tuple[Tensor, Tensor]:
     ):
         images, labels = stored["images"], stored["labels"]
     return torch.from_numpy(images).float().div_(255)[:, None], torch.from_numpy(labels).long()
+
+
+def photos() -> Folder:
+    """Four free photographs of ImageNet's size: astronaut, chelsea (a cat), coffee (an espresso), rocket."""
+    with resources.as_file(resources.files("attribound.data") / "photos") as path:
+        folder = Folder(path)
+    folder.name = "photos"
+    return folder

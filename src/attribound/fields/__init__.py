@@ -5,8 +5,10 @@ from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
 from attribound.fields.captum import Captum
 from attribound.fields.integrated import IntegratedGradients
 from attribound.fields.saliency import Saliency
+from attribound.fields.specs import ATTRIBUTIONS, make_field
 
 __all__ = [
+    "ATTRIBUTIONS",
     "Assumed",
     "Bounded",
     "Captum",
@@ -16,4 +18,5 @@ __all__ = [
     "Proved",
     "Saliency",
     "Unit",
+    "make_field",
 ]

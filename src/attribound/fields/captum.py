@@ -37,6 +37,15 @@ _ROWS_INDEPENDENT = (
     Saliency,
 )
 
+BY_NAME: dict[str, type[Attribution]] = {
+    "input-x-gradient": InputXGradient,
+    "guided-backprop": GuidedBackprop,
+    "deconvolution": Deconvolution,
+    "deeplift": DeepLift,
+    "feature-ablation": FeatureAblation,
+}
+"""Methods that need nothing but the model, by the name that people type."""
+
 
 @final
 class Captum(Field):

@@ -1,6 +1,24 @@
-"""Architectures and shipped weights."""
+"""Architectures, shipped weights, and loading of people's own."""
 
+from attribound.models.architectures import ARCHITECTURES, make_model
 from attribound.models.cnn import SmallCNN
-from attribound.models.shipped import SHIPPED, load_shipped
+from attribound.models.load import load_model
+from attribound.models.normalize import Normalize
+from attribound.models.resnet import ResNet, resnet18, resnet20, resnet50, resnet50_keras
+from attribound.models.shipped import SHIPPED, card, load_shipped
 
-__all__ = ["SHIPPED", "SmallCNN", "load_shipped"]
+__all__ = [
+    "ARCHITECTURES",
+    "SHIPPED",
+    "Normalize",
+    "ResNet",
+    "SmallCNN",
+    "card",
+    "load_model",
+    "load_shipped",
+    "make_model",
+    "resnet18",
+    "resnet20",
+    "resnet50",
+    "resnet50_keras",
+]

@@ -1,22 +1,47 @@
 """Weights that come with the package, as safetensors: loading them executes nothing."""
 
+import json
 from importlib import resources
+from typing import Any
 
 from safetensors.torch import load
 from torch import nn
 
 from attribound.errors import ArgumentError
-from attribound.models.cnn import SmallCNN
+from attribound.models.architectures import make_model
 
-SHIPPED = {"mnist-cnn": SmallCNN, "mnist-cnn-noise": SmallCNN}
-"""Shipped names and their architectures; scripts/make_embedded.py made the weights."""
+SHIPPED = {
+    "mnist-cnn": "small-cnn",
+    "mnist-cnn-noise": "small-cnn",
+    "mnist-cnn-consistency": "small-cnn",
+    "mnist-cnn-trades": "small-cnn",
+    "mnist-cnn-ig-norm": "small-cnn",
+    "mnist-cnn-igr": "small-cnn",
+    "mnist-cnn-trades-noise": "small-cnn",
+    "cifar10-resnet20": "resnet20",
+    "cifar10-resnet20-noise": "resnet20",
+}
+"""Shipped names and their architectures; scripts/make_weights.py made the weights."""
 
 
 def load_shipped(name: str) -> nn.Module:
     """A shipped model by name, in evaluation mode."""
+    model = make_model(SHIPPED[_known(name)])
+    model.load_state_dict(load((_folder() / f"{name}.safetensors").read_bytes()))
+    return model.eval().requires_grad_(False)
+
+
+def card(name: str) -> dict[str, Any]:
+    """A shipped model's card: data, objective, command, accuracies, date."""
+    stored: dict[str, Any] = json.loads((_folder() / f"{_known(name)}.json").read_text())
+    return stored
+
+
+def _known(name: str) -> str:
     if name not in SHIPPED:
         raise ArgumentError(f"expected a shipped model ({', '.join(SHIPPED)}), got {name!r}")
-    file = resources.files("attribound.models") / "weights" / f"{name}.safetensors"
-    model = SHIPPED[name]()
-    model.load_state_dict(load(file.read_bytes()))
-    return model.eval().requires_grad_(False)
+    return name
+
+
+def _folder() -> Any:
+    return resources.files("attribound.models") / "weights"

@@ -132,3 +132,21 @@ def replay_line(outcome: Mapping[str, Any]) -> str:
         f"{verdict}: certified cosine {round_down(outcome['certified'])}, found {outcome['cosine']:.4f} "
         f"(exact value at most {outcome['cosine_most']:.4f})"
     )
+
+
+def show_scan(scan: Mapping[str, Any]) -> None:
+    """The table of `tune` and its advice."""
+    wanted = scan["epsilon"] is not None
+    table = Table(title=f"Noise levels for {scan['model']} (accuracy without noise {scan['accuracy']:.1%})")
+    for name in ("noise", "sigma", "accuracy", f"epsilon at cosine {scan['cosine']:g}"):
+        table.add_column(name, justify="right")
+    if wanted:
+        table.add_column(f"certified at {scan['epsilon']:g}", justify="right")
+    for level in scan["levels"]:
+        last = [f"{level['certified']:.0%}"] if wanted else []
+        mark = "bold" if level["noise"] == scan["recommended"] else None
+        cells = (level["noise"], f"{level['sigma']:g}", f"{level['accuracy_noisy']:.1%}")
+        table.add_row(*cells, round_down(level["median_max_epsilon"], 3), *last, style=mark)
+    console = Console()
+    console.print(table)
+    console.print(f"Recommended: {scan['recommended'] or 'none'}: {scan['advice']}.", highlight=False)

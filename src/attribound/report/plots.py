@@ -112,3 +112,20 @@ def _draw_curve(axes: Axes, certificate: Certificate) -> None:
     axes.set_ylabel("cosine at least", fontsize=8)
     axes.tick_params(labelsize=8)
     axes.legend(fontsize=7, loc="lower left")
+
+
+def plot_scan(scan: dict[str, Any]) -> Figure:
+    """Noise levels of `tune`: what each costs in accuracy and gives in certified epsilon."""
+    figure, axes = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
+    levels = scan["levels"]
+    found = [level["median_max_epsilon"] for level in levels]
+    kept = [level["accuracy_noisy"] for level in levels]
+    axes.plot(found, kept, "o-", color="#0b5fa5")
+    for level, x, y in zip(levels, found, kept, strict=True):
+        axes.annotate(f"sigma {level['sigma']:g}", (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
+    axes.axhline(scan["accuracy"], color="#777777", ls=":", lw=1, label="accuracy without noise")
+    axes.set_ylim(0, 1.05)
+    axes.set_xlabel(f"median certified epsilon at cosine {scan['cosine']:g}")
+    axes.set_ylabel("accuracy under noise")
+    axes.legend(fontsize=8, loc="lower left")
+    return figure

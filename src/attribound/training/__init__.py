@@ -1,17 +1,22 @@
 """Training objectives, one file each, and the one loop."""
 
 from attribound.training.adversarial import Adversarial
+from attribound.training.augmented import Augmented
 from attribound.training.base import Objective
 from attribound.training.consistency import Consistency
 from attribound.training.ig_norm import IgNorm
 from attribound.training.igr import Igr
 from attribound.training.loop import Schedule, accuracy, fit
 from attribound.training.noisy import WithNoise
+from attribound.training.recipes import NAMES, make_objective
+from attribound.training.session import fresh, train
 from attribound.training.standard import Standard
 from attribound.training.trades import Trades
 
 __all__ = [
+    "NAMES",
     "Adversarial",
+    "Augmented",
     "Consistency",
     "IgNorm",
     "Igr",
@@ -22,4 +27,7 @@ __all__ = [
     "WithNoise",
     "accuracy",
     "fit",
+    "fresh",
+    "make_objective",
+    "train",
 ]

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -12,21 +12,29 @@ from attribound.errors import StoredDataError
 
 
 def save_checkpoint(
-    path: Path, epoch: int, model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator
+    path: Path, recipe: str, epoch: int, model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator
 ) -> None:
-    """Store weights, the optimiser's moments, the generator and the number of finished epochs."""
+    """Store weights, the optimiser's moments, the generator, the number of finished epochs and what was trained."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for index, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
     tensors |= {"generator": generator.get_state(), "epoch": torch.tensor(epoch)}
     partial = path.with_name(path.name + ".partial")
-    save_file({name: value.detach().clone().contiguous() for name, value in tensors.items()}, partial)
+    save_file(
+        {name: value.detach().clone().contiguous() for name, value in tensors.items()}, partial, {"recipe": recipe}
+    )
     partial.replace(path)
 
 
-def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> int:
+def load_checkpoint(
+    path: Path, recipe: str, model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator
+) -> int:
     """Put everything back as it was; returns the number of finished epochs."""
     try:
+        with safe_open(path, "pt") as file:
+            stored = (file.metadata() or {}).get("recipe", "something else")
+        if stored != recipe:
+            raise ValueError(f"it holds {stored}, not {recipe}")
         tensors = load_file(path)
         model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
         generator.set_state(tensors["generator"])

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from attribound.data import Dataset
 from attribound.errors import AttriboundError
+from attribound.fields.base import Model
 from attribound.noise import Noise
 from attribound.training.base import Objective
 from attribound.training.checkpoint import load_checkpoint, save_checkpoint
 
 Report = Callable[[int, float], bool | None]
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Schedule:
         batch: images per step.
         rate: peak learning rate; it rises for the first 30 % of the steps and falls to zero, both as half a cosine.
         decay: weight decay.
+        momentum: of gradient descent (Nesterov), for networks with batch norm; Adam if None.
         seed: seed of the order of the data and of all noise.
     """
 
@@ -32,6 +36,7 @@ class Schedule:
     batch: int = 128
     rate: float = 3e-3
     decay: float = 0.0
+    momentum: float | None = None
     seed: int = 0
 
     def rate_at(self, part: float) -> float:
@@ -50,55 +55,65 @@ def _half_cosine(part: float) -> float:
 
 def fit(
     model: nn.Module,
-    images: Tensor,
-    labels: Tensor,
+    data: Dataset,
     objective: Objective,
     schedule: Schedule,
     report: Report | None = None,
     checkpoint: Path | None = None,
+    progress: Progress = lambda what, done, total: None,
 ) -> None:
     """Train the model in place.
 
     Args:
         model: is left in evaluation mode.
-        images: (N, ...) inputs.
-        labels: (N,) classes.
+        data: training inputs and labels.
         objective: the loss.
         schedule: how long and how fast.
         report: called after each epoch with its number and mean loss; returning True stops the training there.
         checkpoint: file for the state after each epoch. If it exists, training goes on from it and ends with the very
             weights of an uninterrupted run.
+        progress: called with (what, steps done, steps in all) of the current epoch.
     """
     generator = torch.Generator().manual_seed(schedule.seed)
-    optimizer = torch.optim.Adam(model.parameters(), weight_decay=schedule.decay)
-    done = load_checkpoint(checkpoint, model, optimizer, generator) if checkpoint and checkpoint.exists() else 0
+    optimizer = _optimizer(model, schedule)
+    recipe, done = f"{objective} {schedule} {len(data)} inputs", 0
+    if checkpoint and checkpoint.exists():
+        done = load_checkpoint(checkpoint, recipe, model, optimizer, generator)
     model.train()
     for epoch in range(done, schedule.epochs):
-        loss = _epoch(model, images, labels, objective, schedule, epoch, optimizer, generator)
+        loss = _epoch(model, data, objective, schedule, epoch, optimizer, generator, progress)
         if checkpoint:
-            save_checkpoint(checkpoint, epoch + 1, model, optimizer, generator)
+            save_checkpoint(checkpoint, recipe, epoch + 1, model, optimizer, generator)
         if report and report(epoch + 1, loss):
             break
     model.eval()
 
 
+def _optimizer(model: nn.Module, schedule: Schedule) -> torch.optim.Optimizer:
+    if schedule.momentum is None:
+        return torch.optim.Adam(model.parameters(), weight_decay=schedule.decay)
+    return torch.optim.SGD(
+        model.parameters(), lr=schedule.rate, momentum=schedule.momentum, weight_decay=schedule.decay, nesterov=True
+    )
+
+
 def _epoch(
     model: nn.Module,
-    images: Tensor,
-    labels: Tensor,
+    data: Dataset,
     objective: Objective,
     schedule: Schedule,
     epoch: int,
     optimizer: torch.optim.Optimizer,
     generator: torch.Generator,
+    progress: Progress,
 ) -> float:
     """One pass over the data in random order; returns the mean loss."""
-    batches = torch.randperm(len(images), generator=generator).split(schedule.batch)
+    batches = torch.randperm(len(data), generator=generator).split(schedule.batch)
     total = 0.0
     for step, chosen in enumerate(batches):
         for group in optimizer.param_groups:
             group["lr"] = schedule.rate_at((epoch + step / len(batches)) / schedule.epochs)
-        loss = objective.loss(model, images[chosen], labels[chosen], generator)
+        loss = objective.loss(model, *data.batch(chosen), generator)
         value = float(loss.detach())
         if not math.isfinite(value):
             raise AttriboundError(f"the loss became {value} in epoch {epoch + 1}: try a smaller rate")
@@ -106,15 +121,17 @@ def _epoch(
         loss.backward()
         optimizer.step()
         total += value * len(chosen)
-    return total / len(images)
+        progress(f"epoch {epoch + 1}", step + 1, len(batches))
+    return total / len(data)
 
 
-def accuracy(model: nn.Module, images: Tensor, labels: Tensor, noise: Noise | None = None, seed: int = 0) -> float:
+def accuracy(model: Model, data: Dataset, noise: Noise | None = None, seed: int = 0) -> float:
     """Share of images classified correctly, with one draw of noise each if a law is given."""
     generator = torch.Generator().manual_seed(seed)
     right = 0
     with torch.no_grad():
-        for x, y in zip(images.split(512), labels.split(512), strict=True):
+        for chosen in torch.arange(len(data)).split(512):
+            x, y = data.batch(chosen)
             points = x if noise is None else x + noise.draw(len(x), x[0], generator)
             right += int((model(points).argmax(dim=1) == y).sum())
-    return right / len(images)
+    return right / len(data)

@@ -1,0 +1,111 @@
+"""Make the embedded sample and all shipped weights: `python scripts/make_weights.py --mnist DIR --cifar10 DIR`.
+
+The folders hold MNIST's IDX files and CIFAR-10's batches (`attribound data fetch` gets them). Everything takes about
+three hours on two cores; `--only NAME` makes one part, and an interrupted training resumes.
+"""
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from attribound.data import Dataset, open_data
+from attribound.models import SHIPPED, make_model
+from attribound.noise import Gaussian
+from attribound.training import (
+    Augmented,
+    Consistency,
+    IgNorm,
+    Igr,
+    Objective,
+    Schedule,
+    Standard,
+    Trades,
+    WithNoise,
+    fresh,
+    train,
+)
+
+PACKAGE = Path(__file__).parent.parent / "src" / "attribound"
+PER_DIGIT = 30
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one shipped model is made, and the noise under which its card gives the accuracy."""
+
+    data: str
+    objective: Objective
+    schedule: Schedule
+    sigma: float = 0.5
+
+
+DESCENT = {"rate": 0.2, "momentum": 0.9}
+RECIPES = {
+    "mnist-cnn": Recipe("mnist", Standard(), Schedule(epochs=3)),
+    "mnist-cnn-noise": Recipe(
+        "mnist", WithNoise(Standard(), Gaussian(0.5)), Schedule(epochs=3, rate=1.2e-3, decay=5e-4)
+    ),
+    "mnist-cnn-consistency": Recipe(
+        "mnist", Consistency(Gaussian(0.75), beta=0.5), Schedule(epochs=5, rate=2e-3, decay=1e-4), sigma=0.75
+    ),
+    "mnist-cnn-trades": Recipe("mnist", Trades(), Schedule(epochs=3)),
+    "mnist-cnn-ig-norm": Recipe("mnist", IgNorm(), Schedule(epochs=2)),
+    "mnist-cnn-igr": Recipe("mnist", Igr(weight=4.0), Schedule(epochs=2)),
+    "mnist-cnn-trades-noise": Recipe("mnist", WithNoise(Trades(), Gaussian(0.5)), Schedule(epochs=3, rate=1.2e-3)),
+    "cifar10-resnet20": Recipe("cifar10", Augmented(Standard()), Schedule(epochs=12, decay=5e-4, **DESCENT), 0.25),
+    "cifar10-resnet20-noise": Recipe(
+        "cifar10", WithNoise(Augmented(Standard()), Gaussian(0.25)), Schedule(epochs=10, decay=1e-4, **DESCENT), 0.25
+    ),
+}
+
+
+def make_sample(test: Dataset) -> None:
+    """Store the first images of each digit of the test set, in the test set's order."""
+    images, labels = test.batch(range(len(test)))
+    chosen = torch.cat([(labels == digit).nonzero()[:PER_DIGIT, 0] for digit in range(10)]).sort().values
+    pixels = (images[chosen, 0] * 255).round().to(torch.uint8).numpy()
+    np.savez_compressed(
+        PACKAGE / "data" / "mnist-sample.npz", images=pixels, labels=labels[chosen].numpy().astype(np.uint8)
+    )
+
+
+def make_weights(name: str, folder: str) -> None:
+    """Train one model and store its weights and card."""
+    recipe = RECIPES[name]
+    learn, test = (open_data(f"{recipe.data}:{folder}", split) for split in ("train", "test"))
+    learn.name, test.name = f"{recipe.data} train", f"{recipe.data} test"
+    card = train(
+        fresh(lambda: make_model(SHIPPED[name]), recipe.schedule.seed),
+        SHIPPED[name],
+        learn,
+        test,
+        recipe.objective,
+        recipe.schedule,
+        PACKAGE / "models" / "weights" / f"{name}.safetensors",
+        noise=Gaussian(recipe.sigma),
+        command=f"python scripts/make_weights.py --{recipe.data} DIR --only {name}",
+        report=lambda epoch, loss: print(f"{name} epoch {epoch}: {loss:.4f}", flush=True),
+    )
+    print(json.dumps(card), flush=True)
+
+
+def main() -> None:
+    """Parse the arguments and make what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mnist", help="folder with MNIST's IDX files")
+    parser.add_argument("--cifar10", help="folder with CIFAR-10's batches")
+    parser.add_argument("--only", choices=["sample", *RECIPES], nargs="*", help="make only these")
+    chosen = parser.parse_args()
+    wanted = chosen.only or ["sample", *RECIPES]
+    if "sample" in wanted:
+        make_sample(open_data(f"mnist:{chosen.mnist}"))
+    for name in (name for name in RECIPES if name in wanted):
+        make_weights(name, getattr(chosen, RECIPES[name].data))
+
+
+if __name__ == "__main__":
+    main()

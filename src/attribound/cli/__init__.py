@@ -1,0 +1,6 @@
+"""The command line: parse, call, print. One file per group of commands."""
+
+from attribound.cli import bound, certificates, demo, training
+from attribound.cli.app import app, main, run
+
+__all__ = ["app", "bound", "certificates", "demo", "main", "run", "training"]

@@ -1,0 +1,5 @@
+"""`python -m attribound.cli`."""
+
+from attribound.cli import main
+
+main()

@@ -1,0 +1,102 @@
+"""Train a model from beginning to end: weights, card and a checkpoint to resume from."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from attribound.data import Dataset
+from attribound.errors import ArgumentError
+from attribound.noise import Gaussian, Noise
+from attribound.training.base import Objective
+from attribound.training.loop import Progress, Report, Schedule, accuracy, fit
+
+
+def train(
+    model: nn.Module,
+    architecture: str,
+    data: Dataset,
+    test: Dataset,
+    objective: Objective,
+    schedule: Schedule,
+    out: Path,
+    *,
+    noise: Noise | None = None,
+    patience: int | None = None,
+    command: str = "",
+    report: Report = lambda epoch, loss: None,
+    progress: Progress = lambda what, done, total: None,
+) -> dict[str, Any]:
+    """Train, store `out` (safetensors) and its card `out`.json, and return the card.
+
+    Args:
+        model: trained in place.
+        architecture: its name.
+        data: what it learns from.
+        test: what it is measured on.
+        objective: the loss.
+        schedule: how long and how fast.
+        out: file of the weights; `out`.checkpoint holds the state of an unfinished training.
+        noise: law under which the accuracy is measured too; default Gaussian 0.25.
+        patience: stop after this many epochs without a smaller loss.
+        command: what the user typed, for the card.
+        report: called after each epoch.
+        progress: called after each step.
+    """
+    if out.suffix != ".safetensors":
+        raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    checkpoint = out.with_name(out.name + ".checkpoint")
+    fit(model, data, objective, schedule, _patient(report, patience), checkpoint, progress)
+    card = {
+        "architecture": architecture,
+        "data": data.name,
+        "training_inputs": len(data),
+        "objective": repr(objective),
+        "schedule": asdict(schedule),
+        "command": command,
+        **measure(model, test, noise or Gaussian(0.25)),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, out)
+    out.with_suffix(".json").write_text(json.dumps(card, indent=1) + "\n")
+    checkpoint.unlink(missing_ok=True)
+    return card
+
+
+def measure(model: nn.Module, test: Dataset, noise: Noise) -> dict[str, Any]:
+    """Accuracy on the test data, clean and under noise."""
+    sigma = noise.sigma_per_feature(test.image(0).numel())
+    return {
+        "test_data": test.name,
+        "test_inputs": len(test),
+        "test_accuracy": accuracy(model, test),
+        "test_accuracy_noisy": accuracy(model, test, noise=noise),
+        "noise": {"kind": noise.kind, "scale": noise.scale, "sigma": sigma},
+    }
+
+
+def fresh(make: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """A model whose initial weights follow from a seed, leaving the global generator as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make()
+
+
+def _patient(report: Report, patience: int | None) -> Report:
+    best, waited = float("inf"), 0
+
+    def judge(epoch: int, loss: float) -> bool:
+        nonlocal best, waited
+        waited = 0 if loss < best else waited + 1
+        best = min(best, loss)
+        stopped = report(epoch, loss)
+        return bool(stopped) or (patience is not None and waited >= patience)
+
+    return judge

@@ -1,0 +1,145 @@
+"""Which noise level? Accuracy under noise against what can be certified, level by level."""
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from attribound.certification import certify, check_field
+from attribound.data import Dataset
+from attribound.errors import ArgumentError
+from attribound.fields.base import Field
+from attribound.noise import Gaussian, Noise, UniformBall
+from attribound.training import accuracy
+
+SIGMAS = (0.1, 0.25, 0.5, 0.75, 1.0)
+_TOLERATED = 0.05
+"""A level is recommended only if its noise costs at most this much accuracy."""
+
+
+@final
+@dataclass(frozen=True)
+class Level:
+    """One noise level: what it costs and what it gives.
+
+    Attributes:
+        noise: the law.
+        sigma: its standard deviation per feature.
+        accuracy: share of inputs classified correctly under it.
+        max_epsilon: median over inputs of the largest epsilon certified for the wanted cosine.
+        certified: share of inputs certified at the wanted epsilon (None if none is wanted).
+    """
+
+    noise: Noise
+    sigma: float
+    accuracy: float
+    max_epsilon: float
+    certified: float | None
+
+    def row(self) -> dict[str, Any]:
+        """The level as plain JSON values."""
+        return {
+            "noise": f"{self.noise.kind}:{self.noise.scale:g}",
+            "sigma": self.sigma,
+            "accuracy_noisy": self.accuracy,
+            "median_max_epsilon": self.max_epsilon,
+            "certified": self.certified,
+        }
+
+
+@final
+@dataclass(frozen=True)
+class Tuning:
+    """The levels, the model's accuracy without noise, and what follows."""
+
+    levels: list[Level]
+    accuracy: float
+    cosine: float
+    epsilon: float | None
+    recommended: Level | None
+    advice: str
+
+    def row(self) -> dict[str, Any]:
+        """Everything as plain JSON values."""
+        return {
+            "accuracy": self.accuracy,
+            "cosine": self.cosine,
+            "epsilon": self.epsilon,
+            "levels": [level.row() for level in self.levels],
+            "recommended": None if self.recommended is None else self.recommended.row()["noise"],
+            "advice": self.advice,
+        }
+
+
+def tune(
+    field: Field,
+    data: Dataset,
+    *,
+    kind: str = "gaussian",
+    sigmas: Sequence[float] = SIGMAS,
+    cosine: float = 0.8,
+    epsilon: float | None = None,
+    items: int = 10,
+    samples: int = 2048,
+    alpha: float = 1e-3,
+    seed: int = 0,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> Tuning:
+    """Scan noise levels and recommend one.
+
+    Args:
+        field: a bounded attribution.
+        data: inputs and labels; accuracy is measured on all of them, certificates on the first `items`.
+        kind: "gaussian" or "uniform".
+        sigmas: standard deviations per feature.
+        cosine: wanted cosine.
+        epsilon: wanted epsilon, if there is one.
+        items: inputs to certify per level.
+        samples: draws per certificate.
+        alpha: failure probability per certificate.
+        seed: seed of the draws.
+        progress: called with (what, levels done, levels in all).
+    """
+    bounded = check_field(field)
+    if kind not in _LAWS:
+        raise ArgumentError(f"expected noise gaussian or uniform, got {kind!r}")
+    inputs, _ = data.batch(data.order(count=items))
+    levels: list[Level] = []
+    for number, sigma in enumerate(sorted(sigmas)):
+        progress("levels", number, len(sigmas))
+        noise = _LAWS[kind](sigma, inputs[0].numel())
+        found = certify(bounded, inputs, noise=noise, samples=samples, alpha=alpha, seed=seed)
+        budgets = [one.max_epsilon(cosine) for one in found]
+        kept = None if epsilon is None else statistics.mean(budget >= epsilon for budget in budgets)
+        levels.append(Level(noise, sigma, accuracy(bounded.model, data, noise), statistics.median(budgets), kept))
+    progress("levels", len(sigmas), len(sigmas))
+    clean = accuracy(bounded.model, data)
+    recommended, advice = _advise(levels, clean, epsilon)
+    return Tuning(levels, clean, cosine, epsilon, recommended, advice)
+
+
+_LAWS: dict[str, Callable[[float, int], Noise]] = {
+    "gaussian": lambda sigma, dim: Gaussian(sigma),
+    "uniform": UniformBall.from_sigma,
+}
+
+
+def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tuple[Level | None, str]:
+    """The level to use, or what to do when there is none."""
+    bearable = [level for level in levels if level.accuracy >= clean - _TOLERATED and level.max_epsilon > 0]
+    train = "attribound train --objective consistency --noise gaussian:S"
+    if not bearable:
+        return None, (
+            f"no level keeps the accuracy within {_TOLERATED:.0%} of {clean:.1%} and certifies anything: "
+            f"this model needs training with noise first ({train})"
+        )
+    best = max(bearable, key=lambda level: level.max_epsilon)
+    if epsilon is None:
+        return best, f"the level with the largest certified epsilon among those within {_TOLERATED:.0%} of {clean:.1%}"
+    enough = [level for level in bearable if level.max_epsilon >= epsilon]
+    if enough:
+        return enough[0], f"the smallest level whose median certified epsilon reaches {epsilon:g}"
+    return None, (
+        f"epsilon {epsilon:g} is out of reach: {best.max_epsilon:.3g} is the best within {_TOLERATED:.0%} of the clean "
+        f"accuracy. Train with more noise ({train}) or ask for less"
+    )

@@ -1,0 +1,57 @@
+"""Shipped weights: small, with cards, as good as the cards say."""
+
+from importlib import resources
+
+import pytest
+
+from attribound.data import open_data
+from attribound.errors import ArgumentError
+from attribound.models import SHIPPED, card, load_shipped
+from attribound.noise import Gaussian
+from attribound.training import accuracy
+
+MNIST = [name for name in SHIPPED if name.startswith("mnist")]
+
+
+@pytest.mark.parametrize("name", MNIST)
+def test_mnist_models_classify_the_sample_as_well_as_their_cards_say(name) -> None:
+    """300 images: a model 2 points below its card's accuracy would rarely come within 4 points."""
+    model, stated, data = load_shipped(name), card(name), open_data("mnist-sample")
+    assert accuracy(model, data) >= stated["test_accuracy"] - 0.04
+    assert accuracy(model, data, Gaussian(stated["noise"]["scale"])) >= stated["test_accuracy_noisy"] - 0.06
+
+
+FLOORS = {
+    "mnist-cnn": 0.985,
+    "mnist-cnn-noise": 0.975,
+    "mnist-cnn-consistency": 0.975,
+    "mnist-cnn-trades": 0.96,
+    "mnist-cnn-ig-norm": 0.96,
+    "mnist-cnn-igr": 0.96,
+    "mnist-cnn-trades-noise": 0.96,
+    "cifar10-resnet20": 0.88,
+    "cifar10-resnet20-noise": 0.70,
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_cards(name) -> None:
+    stated = card(name)
+    assert stated["test_accuracy"] >= FLOORS[name]
+    assert stated["test_inputs"] == 10_000
+    assert {"data", "objective", "schedule", "command", "date", "test_accuracy_noisy"} <= set(stated)
+    assert name in stated["command"]
+    load_shipped(name)
+
+
+def test_everything_shipped_is_small() -> None:
+    files = [
+        *(resources.files("attribound.models") / "weights").iterdir(),
+        resources.files("attribound.data") / "mnist-sample.npz",
+    ]
+    assert sum(len(file.read_bytes()) for file in files) < 10_000_000
+
+
+def test_unknown_model() -> None:
+    with pytest.raises(ArgumentError, match=r"expected a shipped model \(mnist-cnn, mnist-cnn-noise, .*got 'vgg'"):
+        load_shipped("vgg")

@@ -1,0 +1,74 @@
+"""Tuning: more noise certifies more and costs accuracy; the recommendation follows."""
+
+import json
+
+import pytest
+
+from attribound import cli
+from attribound.data import open_data
+from attribound.errors import ArgumentError
+from attribound.fields import make_field
+from attribound.noise import Gaussian
+from attribound.tuning import Level, _advise, tune
+
+
+def level(sigma: float, accuracy: float, epsilon: float) -> Level:
+    return Level(Gaussian(sigma), sigma, accuracy, epsilon, None)
+
+
+LEVELS = [level(0.1, 0.97, 0.1), level(0.25, 0.96, 0.3), level(0.5, 0.94, 0.6), level(1.0, 0.5, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("levels", "epsilon", "sigma", "words"),
+    [
+        (LEVELS, None, 0.5, "largest certified epsilon"),
+        (LEVELS, 0.2, 0.25, "smallest level whose median certified epsilon reaches 0.2"),
+        (LEVELS, 0.9, None, "epsilon 0.9 is out of reach: 0.6 is the best"),
+        ([level(0.25, 0.3, 0.4)], None, None, "needs training with noise first"),
+        ([level(0.25, 0.97, 0.0)], None, None, "needs training with noise first"),
+    ],
+)
+def test_advice(levels, epsilon, sigma, words) -> None:
+    chosen, advice = _advise(levels, 0.98, epsilon)
+    assert (chosen.sigma if chosen else None) == sigma
+    assert words in advice
+
+
+def test_scan_of_a_model_trained_with_noise(noise_model) -> None:
+    steps: list[tuple[str, int, int]] = []
+    outcome = tune(
+        make_field(noise_model),
+        open_data("mnist-sample"),
+        sigmas=(0.5, 0.25),
+        epsilon=0.3,
+        items=3,
+        samples=1024,
+        progress=lambda *step: steps.append(step),
+    )
+    low, high = outcome.levels
+    assert (low.sigma, high.sigma) == (0.25, 0.5)
+    assert low.accuracy > high.accuracy > 0.9
+    assert 0 < low.max_epsilon < high.max_epsilon
+    assert high.certified == 1.0
+    assert outcome.recommended is not None
+    assert steps[-1] == ("levels", 2, 2)
+
+
+def test_unknown_noise(noise_model) -> None:
+    with pytest.raises(ArgumentError, match="expected noise gaussian or uniform, got 'laplace'"):
+        tune(make_field(noise_model), open_data("mnist-sample"), kind="laplace")
+
+
+def test_command(tmp_path, capsys) -> None:
+    flags = ["tune", "--model", "mnist-cnn-noise", "--level", "0.5", "--items", "1", "--samples", "256"]
+    out = tmp_path / "scan.json"
+    assert cli.run([*flags, "--noise", "uniform", "--out", str(out), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(out.read_text())
+    assert printed["levels"][0]["noise"] == "uniform:14.0178"
+    assert out.with_suffix(".png").stat().st_size > 5_000
+    assert cli.run([*flags, "--epsilon", "0.1"]) == 0
+    assert "Recommended: gaussian:0.5" in capsys.readouterr().out
+    assert cli.run(["tune", "--level", "-1"]) == 2
+    assert "expected every --level > 0, got -1" in capsys.readouterr().err

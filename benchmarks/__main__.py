@@ -3,7 +3,17 @@
 import importlib
 import sys
 
-NAMES = ["bare_loop", "captum_noise_tunnel", "memory_flat", "certified_epsilon", "attack_step", "train_loop"]
+NAMES = [
+    "bare_loop",
+    "captum_noise_tunnel",
+    "memory_flat",
+    "certified_epsilon",
+    "attack_step",
+    "train_loop",
+    "run_overhead",
+    "two_workers",
+    "ray_vs_local",
+]
 
 
 def main() -> None:

@@ -27,12 +27,13 @@ ROOMS = [
     "data",
     "training",
     "tuning",
+    "runs",
     "report",
     "demo",
     "auditing",
     "cli",
 ]
-HOMES = {"captum": {"fields/captum.py"}, "matplotlib": {"report/plots.py"}}
+HOMES = {"captum": {"fields/captum.py"}, "matplotlib": {"report/plots.py"}, "ray": {"runs/engines/ray.py"}}
 
 
 def modules() -> list[Path]:

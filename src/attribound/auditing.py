@@ -31,7 +31,7 @@ def audit_stored(
     progress: Advance,
 ) -> list[Finding]:
     """Attack every stored certificate at `path`; findings are written as they come, and a violation ends the audit."""
-    attacks = [_make(name, options) for name in methods or METHODS]
+    attacks = make_attacks(methods, options)
     out.mkdir(parents=True, exist_ok=True)
     files, findings = _files(path), list[Finding]()
     for number, file in enumerate(files):
@@ -69,6 +69,11 @@ def replay_case(path: Path, model: str) -> dict[str, Any]:
         raise StoredDataError(f"{path} is about an input that is not in the embedded sample")
     certified, cosine, most = replay(path, Unit(Saliency(load_shipped(model))), images[wanted])
     return {"certified": certified, "cosine": cosine, "cosine_most": most, "violated": most < certified}
+
+
+def make_attacks(methods: Sequence[str] | None, options: dict[str, Any]) -> list[Attack]:
+    """The named attacks with these options; all of them if none is named."""
+    return [_make(name, options) for name in methods or METHODS]
 
 
 def _make(name: str, options: dict[str, Any]) -> Attack:

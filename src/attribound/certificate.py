@@ -250,12 +250,18 @@ class Certificate:
             "input_sha256": self.input_sha256,
         }
 
+    def to_stored(self, epsilons: Iterable[float] = EPSILONS, cosines: Iterable[float] = COSINES) -> dict[str, Any]:
+        """The record with the evidence that its numbers follow from: enough to rebuild the certificate but its map."""
+        return {
+            **self.to_record(epsilons, cosines),
+            "format": FORMAT,
+            "evidence": asdict(self.evidence),
+            "attacked_map_alpha": self.attacked_map_alpha,
+        }
+
     def save(self, path: str | Path, epsilons: Iterable[float] = EPSILONS, cosines: Iterable[float] = COSINES) -> None:
         """Write the certificate with its map as JSON; the file appears whole or not at all."""
-        record = self.to_record(epsilons, cosines)
-        record["format"] = FORMAT
-        record["evidence"] = asdict(self.evidence)
-        record["attacked_map_alpha"] = self.attacked_map_alpha
+        record = self.to_stored(epsilons, cosines)
         record["map"] = {
             "shape": list(self.attribution.shape),
             "float64": base64.b64encode(np.ascontiguousarray(self.attribution, "<f8").tobytes()).decode(),
@@ -301,10 +307,12 @@ def is_certificate(path: Path) -> bool:
 
 
 def certificate_from(record: dict[str, Any], name: str) -> Certificate:
-    """Rebuild a certificate from a stored record; only what it rests on is taken, its answers are derived anew."""
+    """Rebuild a certificate from a stored record; only what it rests on is taken, its answers are derived anew.
+
+    A map that was not stored is NaN everywhere: every question about it is refused.
+    """
     try:
-        shape = [int(size) for size in record["map"]["shape"]]
-        values = np.frombuffer(base64.b64decode(record["map"]["float64"], validate=True), "<f8")
+        values, shape = _map_from(record)
         rest: dict[str, Any] = {key: kind(record[key]) for key, kind in _STORED.items()}
         certificate = Certificate(
             evidence=_evidence_from(record["evidence"]),
@@ -322,6 +330,14 @@ def certificate_from(record: dict[str, Any], name: str) -> Certificate:
     if values.size != certificate.dim:
         raise StoredDataError(f"{name} holds a map of {values.size} features for {certificate.dim} inputs")
     return certificate
+
+
+def _map_from(record: dict[str, Any]) -> tuple[FloatArray, list[int]]:
+    if "map" not in record:
+        dim = int(record["evidence"]["dim"])
+        return np.full(dim, np.nan), [dim]
+    shape = [int(size) for size in record["map"]["shape"]]
+    return np.frombuffer(base64.b64decode(record["map"]["float64"], validate=True), "<f8"), shape
 
 
 def _evidence_from(stored: dict[str, Any]) -> Evidence:

@@ -1,6 +1,10 @@
 """The command line: parse, call, print."""
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -27,6 +31,9 @@ Then:        attribound bound     the closed forms as a calculator
 Your model:  attribound tune      find the noise level
              attribound train     train a model whose explanations hold
              attribound data      get MNIST, CIFAR-10, ResNet-50
+Many inputs: attribound certify   certify a data set; resumes, uses every core
+             attribound show      summarise it
+             attribound export    its records as csv, json, latex, parquet
 """,
 )
 
@@ -38,6 +45,32 @@ Model = Annotated[
     ),
 ]
 
+Arch = Annotated[
+    str | None,
+    typer.Option(help="Architecture of a file of weights: small-cnn, resnet18, resnet20, resnet50, resnet50-keras."),
+]
+Trust = Annotated[bool, typer.Option(help="Load exported programs (.pt2) too: torch unpickles parts of them.")]
+Data = Annotated[
+    str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N] or npz:FILE.")
+]
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event, so that the work in hand is finished; a second Ctrl-C is the ordinary one."""
+    event = threading.Event()
+
+    def note(number: int, frame: object) -> None:
+        event.set()
+        signal.signal(signal.SIGINT, before)
+        print("finishing the inputs in hand; press Ctrl-C again to leave them", file=sys.stderr, flush=True)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: exit codes 0 done, 1 a check failed, 2 bad input (one line), 130 interrupted."""
@@ -47,7 +80,12 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        code = int(app(arguments, standalone_mode=False, prog_name="attribound") or 0)
+        code = int(
+            app(
+                _spread(sys.argv[1:] if arguments is None else arguments), standalone_mode=False, prog_name="attribound"
+            )
+            or 0
+        )
         return _interrupted() if code == 130 else code
     except typer.Exit as done:
         return _interrupted() if done.exit_code == 130 else done.exit_code
@@ -63,6 +101,33 @@ def run(arguments: list[str] | None = None) -> int:
         if message is None:
             raise
         return _complain(message())
+
+
+_LISTS = frozenset({"--epsilon", "--cosine", "--level"})
+
+
+def _spread(arguments: list[str]) -> list[str]:
+    """`--epsilon 0.1 0.25` as people type it becomes `--epsilon 0.1 --epsilon 0.25`."""
+    spread: list[str] = []
+    option, count = "", 0
+    for word in arguments:
+        if word.startswith("-") and not _is_number(word):
+            option, count = (word if word in _LISTS else ""), 0
+        elif option and _is_number(word):
+            count += 1
+            spread += [option] if count > 1 else []
+        else:
+            option = ""
+        spread.append(word)
+    return spread
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _interrupted() -> int:

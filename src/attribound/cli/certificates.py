@@ -2,12 +2,16 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attribound.cli.app import Json, app
+from attribound.cli.app import Arch, Json, Trust, app, interruptible
+
+if TYPE_CHECKING:
+    from attribound.attacks import Attack
 
 
 @app.command()
@@ -44,8 +48,11 @@ def verify(
 
 @app.command()
 def attack(
-    path: Annotated[Path, typer.Argument(help="A stored certificate, a folder of them, or a case to --replay.")],
-    model: Annotated[str, typer.Option(help="The shipped model that was certified.")] = "mnist-cnn-noise",
+    path: Annotated[Path, typer.Argument(help="A run, a stored certificate or a folder of them; a case to --replay.")],
+    model: Annotated[
+        str | None, typer.Option(help="The certified model; default: the run's own, or the demo's.")
+    ] = None,
+    arch: Arch = None,
     method: Annotated[list[str] | None, typer.Option(help="direct, ifia, likelihood, random; default: all.")] = None,
     cosine: Annotated[float, typer.Option(help="Attack the largest epsilon certified for this cosine.")] = 0.8,
     restarts: Annotated[int, typer.Option(min=1, help="Independent starts of every method.")] = 20,
@@ -53,26 +60,38 @@ def attack(
     samples: Annotated[int, typer.Option(min=1, help="Draws that smooth the map during the attack.")] = 64,
     tightness: Annotated[bool, typer.Option(help="Also search the smallest epsilon that breaks the cosine.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the attacks.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for findings and violated cases.")] = Path("attribound-audit"),
+    out: Annotated[Path, typer.Option(help="Folder for findings and violated cases (a run keeps its own).")] = Path(
+        "attribound-audit"
+    ),
+    limit_items: Annotated[int | None, typer.Option(min=1, help="Attack only so many inputs of a run.")] = None,
+    trust_model: Trust = False,
     replay: Annotated[bool, typer.Option(help="PATH is a stored violation: score it again.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Attack what certificates claim; exit code 1, and a saved case, if one falls below its certificate.
+    """Attack what a run or stored certificates claim; exit code 1, and a saved case, if one is found false.
 
-    Example: attribound demo && attribound attack attribound-demo/gaussian/000.json
+    Example: attribound attack my-run --method direct --restarts 2 --limit-items 10
 
     Every certified (epsilon, cosine) is attacked with every method and restart; a minute or two per certificate. The
     table shows the certified cosine, the worst found, the gap, and the tightness: certified epsilon / smallest epsilon
-    at which an attack (one start each) reached that cosine. For stored certificates of the embedded sample.
+    at which an attack (one start each) reached that cosine. A run stores its findings; run again to go on. Stored
+    certificates must be of the embedded sample.
     """
     from attribound import auditing
+    from attribound.demo import MODEL
     from attribound.report import console
+    from attribound.runs import is_run
 
+    options = {"steps": steps, "restarts": restarts, "samples": samples}
+    if is_run(path):
+        attacks = auditing.make_attacks(method, options)
+        _attack_run(path, attacks, model, arch, trust_model, cosine, seed, tightness, limit_items, as_json)
+        return
+    model = model or MODEL
     if replay:
         outcome = auditing.replay_case(path, model)
         print(json.dumps(outcome) if as_json else console.replay_line(outcome))
         raise typer.Exit(1 if outcome["violated"] else 0)
-    options = {"steps": steps, "restarts": restarts, "samples": samples}
     with console.progress(quiet=as_json) as advance:
         findings = auditing.audit_stored(
             path, model, method, options, cosine=cosine, seed=seed, tightness=tightness, out=out, progress=advance
@@ -84,3 +103,44 @@ def attack(
     if any(one.violated for one in findings):
         print(f"error: a certificate was violated; the case is in {out}", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _attack_run(
+    path: Path,
+    attacks: "Sequence[Attack]",
+    model: str | None,
+    arch: str | None,
+    trust: bool,
+    cosine: float,
+    seed: int,
+    tightness: bool,
+    items: int | None,
+    as_json: bool,
+) -> None:
+    from attribound.report import console
+    from attribound.runs.audit import audit_run
+
+    with interruptible() as interrupted, console.progress(quiet=as_json) as advance:
+        rows = audit_run(
+            path,
+            attacks,
+            model=model,
+            arch=arch,
+            trust=trust,
+            cosine=cosine,
+            seed=seed,
+            tightness=tightness,
+            items=items,
+            stop=interrupted.is_set,
+            progress=lambda done, total: advance("audit", done, total),
+        )
+    if as_json:
+        print(json.dumps({"findings": rows, "out": str(path)}))
+    else:
+        console.show_findings(rows, str(path))
+    if any(row["violated"] for row in rows):
+        print(f"error: a certificate was violated; the case is in {path}", file=sys.stderr)
+        raise typer.Exit(1)
+    if interrupted.is_set():
+        print(f"{len(rows)} inputs are attacked; the same command goes on", file=sys.stderr)
+        raise typer.Exit(130)

@@ -8,15 +8,11 @@ from typing import Annotated
 
 import typer
 
-from attribound.cli.app import Json, Model, app
+from attribound.cli.app import Arch, Data, Json, Model, Trust, app
 from attribound.errors import ArgumentError
 
 data_app = typer.Typer(help="Get public data and weights.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
-
-Data = Annotated[
-    str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N] or npz:FILE.")
-]
 
 
 @data_app.callback()
@@ -124,7 +120,7 @@ def train(
 @app.command()
 def tune(
     model: Model = "mnist-cnn-consistency",
-    arch: Annotated[str | None, typer.Option(help="Architecture of a file of weights.")] = None,
+    arch: Arch = None,
     data: Data = "mnist-sample",
     attribution: Annotated[str, typer.Option(help="saliency, ig, ...")] = "saliency",
     bound: Annotated[str, typer.Option(help="unit, clip:L, proved:L or assumed:L.")] = "unit",
@@ -137,7 +133,7 @@ def tune(
     alpha: Annotated[float, typer.Option(help="Failure probability per certificate.")] = 1e-3,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     out: Annotated[Path | None, typer.Option(help="Also write the scan to this JSON file, and a picture.")] = None,
-    trust_model: Annotated[bool, typer.Option(help="Load exported programs (.pt2): torch unpickles them.")] = False,
+    trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Scan noise levels: accuracy under noise against what can be certified; recommends one.

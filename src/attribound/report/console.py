@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -45,6 +46,101 @@ def _plain_line(what: str, done: int, total: int) -> None:
     step = max(total // 4, 1)
     if done and (done % step == 0 or done == total):
         print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def run_progress(cosine: float, *, quiet: bool = False) -> Iterator[Callable[[Any], None]]:
+    """Yield a callable that takes a run's progress: a bar on a terminal, a line now and then elsewhere."""
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda state: None
+    elif not console.is_terminal:
+        yield _run_lines(cosine)
+    else:
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(elapsed_when_finished=True),
+        )
+        with Progress(*columns, console=console) as bar:
+            task = bar.add_task("", total=None, note="")
+            yield lambda state: bar.update(
+                task, completed=state.done, total=state.total, note=_run_note(state, cosine), refresh=True
+            )
+
+
+def _run_lines(cosine: float) -> Callable[[Any], None]:
+    last = time.monotonic()
+
+    def line(state: Any) -> None:
+        nonlocal last
+        if state.done == state.total or state.done == state.begun_with or time.monotonic() - last >= 10:
+            last = time.monotonic()
+            print(f"{state.done} of {state.total}  {_run_note(state, cosine)}", file=sys.stderr, flush=True)
+
+    return line
+
+
+def _run_note(state: Any, cosine: float) -> str:
+    parts = [f"{state.rate:.2f}/s"] if state.done > state.begun_with else []
+    if state.rate > 0 and state.done < state.total:
+        parts.append(f"{(state.total - state.done) / state.rate:.0f} s left")
+    if state.median is not None:
+        parts.append(f"median epsilon {round_down(state.median, 3)} at cosine {cosine:g}")
+    if state.errors:
+        parts.append(f"{state.errors} failed")
+    return ", ".join(parts)
+
+
+def show_summary(summary: Mapping[str, Any], name: str) -> None:
+    """A run in three tables."""
+    console, config = Console(), summary["config"]
+    counts = ", ".join(f"{count} {status}" for status, count in sorted(summary["counts"].items())) or "no records yet"
+    console.print(f"{name}: {summary['items']} inputs: {counts}", highlight=False, markup=False, soft_wrap=True)
+    console.print(
+        f"{config['model']} on {config['data']}; {config['attribution']}, {config['bound']}; noise {config['noise']}; "
+        f"{config['samples']:,} samples, alpha {config['alpha']:g}, seed {config['seed']}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    if summary["accuracy"] is not None:
+        noisy = f"{summary['accuracy_noisy']:.1%} under the noise"
+        console.print(f"accuracy {summary['accuracy']:.1%}, {noisy}", highlight=False)
+    if str(config["bound"]).startswith("assumed"):
+        console.print("The limit is ASSUMED: none of these numbers is a certificate.", style="bold red")
+    if any(summary["quantiles"].values()):
+        console.print(_quantile_table(summary["quantiles"]))
+        console.print(_fraction_table(summary["fractions"]))
+    if (attacked := summary["attacked"]) is not None:
+        console.print(
+            f"attacked {attacked['items']}: {attacked['violated']} violated, median gap {attacked['median_gap']:.3f}",
+            style="bold red" if attacked["violated"] else None,
+            highlight=False,
+        )
+    for one in summary["errors"]:
+        console.print(f"item {one['item']} failed: {one['message']}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _quantile_table(quantiles: Mapping[str, Mapping[str, float]]) -> Table:
+    table = Table(title="Largest certified epsilon: quantiles over inputs")
+    table.add_column("cosine", justify="right")
+    for quantile in next(iter(quantiles.values())):
+        table.add_column(f"{float(quantile):.0%}", justify="right")
+    for cosine, row in quantiles.items():
+        table.add_row(cosine, *(round_down(value, 3) for value in row.values()))
+    return table
+
+
+def _fraction_table(fractions: Mapping[str, Mapping[str, float]]) -> Table:
+    table = Table(title="Share of inputs certified at cosine (row) and epsilon (column)")
+    table.add_column("", justify="right")
+    for epsilon in next(iter(fractions.values())):
+        table.add_column(epsilon, justify="right")
+    for cosine, row in fractions.items():
+        table.add_row(cosine, *(f"{value:.1%}" for value in row.values()))
+    return table
 
 
 def show_demo(certificates: Mapping[str, Sequence[Certificate]], summary: dict[str, Any]) -> None:

@@ -1,0 +1,34 @@
+"""A run with its store against a bare loop of `ab.certify` on one thread (ratio >= 0.97 wanted)."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+import attribound as ab
+from attribound.data import mnist_sample
+from attribound.models import load_shipped
+from attribound.runs import prepare, run
+from attribound.runs.engines import Local
+from benchmarks.figure import Figure, race
+from benchmarks.two_workers import CONFIG
+
+ITEMS = 8
+
+
+def measure() -> list[Figure]:
+    images, field = mnist_sample()[0], ab.Unit(ab.Saliency(load_shipped("mnist-cnn-noise")))
+    _, job = prepare(replace(CONFIG, items=ITEMS, pictures=ITEMS))
+
+    def bare() -> None:
+        torch.set_num_threads(1)
+        for item in range(ITEMS):
+            ab.certify(field, images[item], noise=ab.Gaussian(0.5), samples=CONFIG.samples, item=item)
+
+    def stored() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            run(job, Path(folder) / "run", Local(1))
+
+    ours, peer, ratio = race(stored, bare, rounds=7)
+    return [Figure("run_overhead", ours / ITEMS, peer / ITEMS, ratio, "s")]

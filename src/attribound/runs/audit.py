@@ -1,0 +1,87 @@
+"""Attack what a run certified, input by input; findings go into the run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from attribound.attacks import Attack
+from attribound.attacks.audit import Finding, audit, save_case
+from attribound.certificate import certificate_from
+from attribound.certification import model_hash
+from attribound.data import open_data
+from attribound.errors import ArgumentError
+from attribound.models import SHIPPED, load_model
+from attribound.runs.config import RunConfig
+from attribound.runs.store import Store
+from attribound.runs.work import field_of, input_of
+
+
+def audit_run(
+    path: Path,
+    attacks: Sequence[Attack],
+    *,
+    model: str | None = None,
+    arch: str | None = None,
+    trust: bool = False,
+    cosine: float = 0.8,
+    seed: int = 0,
+    tightness: bool = False,
+    items: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[dict[str, Any]]:
+    """Attack every certified record that has no finding yet; stops at the first violation and saves its case.
+
+    Args:
+        path: the run.
+        attacks: methods and their options.
+        model: the certified model, if the run's own description would execute code.
+        arch: architecture of a file of weights.
+        trust: load exported programs too.
+        cosine: the largest epsilon certified for this cosine is attacked.
+        seed: seed of the attacks.
+        tightness: also search the smallest epsilon that breaks the cosine.
+        items: attack at most this many inputs.
+        stop: once it returns True, the input in hand is finished and the audit ends.
+        progress: called with (inputs attacked, inputs in all).
+
+    Returns:
+        All findings of the run, as rows.
+    """
+    with Store.append(path) as store:
+        config = _described(store.config, model, arch)
+        field = field_of(config, load_model(config.model, config.arch, trust=trust))
+        if model_hash(field.model) != config.model_sha256:
+            raise ArgumentError(f"{path} certifies another model than {config.model}")
+        data = open_data(config.data)
+        done = store.findings()
+        certified = [one["item"] for one in store.records() if one["status"] in ("certified", "assumed")][:items]
+        for number, item in enumerate(certified):
+            progress(number, len(certified))
+            if item in done or stop():
+                continue
+            record = store.record(item) or {}
+            claim = certificate_from(record, f"item {item} of {path}")
+            x = input_of(data, item, claim.input_sha256)
+            found = audit(claim, field, x, attacks, cosine=cosine, seed=seed, measure_tightness=tightness)
+            store.add_finding(item, row_of(found), found.worst.score.after.numpy().reshape(x.shape))
+            if found.violated:
+                save_case(path / f"violation-{item}.json", found, claim)
+                break
+        progress(len(certified), len(certified))
+        return list(store.findings().values())
+
+
+def row_of(finding: Finding) -> dict[str, Any]:
+    """A finding as stored: what the audit says, and where the cosine was seen broken."""
+    return {**finding.row(), "broken_at": finding.broken_at, "label_kept": finding.worst.label_kept}
+
+
+def _described(config: RunConfig, model: str | None, arch: str | None) -> RunConfig:
+    """The run's model, unless naming it would run code that only the user may choose."""
+    if model is not None:
+        return replace(config, model=model, arch=arch)
+    if config.model in SHIPPED or Path(config.model).suffix in {".safetensors", ".pt", ".pth"}:
+        return config
+    raise ArgumentError(f"the run names {config.model!r}, which runs code: repeat it as --model if you trust it")

@@ -1,0 +1,122 @@
+"""Records in other people's formats."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from attribound.certificate import exact_text, round_down
+from attribound.errors import ArgumentError, AttriboundError
+from attribound.runs.config import RunConfig
+from attribound.runs.store import Store
+
+_INTERNAL = frozenset({"evidence", "format", "attacked_map_alpha"})
+
+
+def export(store: Store, kind: str, out: Path | None) -> str:
+    """Write a run's records to a file, or return them as text where the format is text and `out` is None."""
+    if kind not in _WRITERS:
+        raise ArgumentError(f"expected --format {', '.join(_WRITERS)}, got {kind!r}")
+    if kind == "parquet":
+        if out is None:
+            raise ArgumentError("expected --out FILE for parquet, which is not text")
+        _parquet(store, out)
+        return ""
+    text = _WRITERS[kind](store)
+    if out is None:
+        return text
+    partial = out.with_name(out.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(out)
+    return ""
+
+
+def public_records(store: Store) -> Iterator[dict[str, Any]]:
+    """Records as the contract names their keys, with what attacks found."""
+    findings = store.findings()
+    for record in store.records():
+        shown = {key: value for key, value in record.items() if key not in _INTERNAL}
+        yield shown | {"attack": findings.get(record["item"])}
+
+
+def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested keys joined by dots: `noise.kind`, `max_epsilon.0.8`."""
+    row: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, dict):
+            row |= flat(value, f"{prefix}{key}.")
+        else:
+            row[prefix + key] = json.dumps(value) if isinstance(value, list) else value
+    return row
+
+
+def _columns(rows: Iterable[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def _json(store: Store) -> str:
+    return json.dumps({"config": store.config.to_json(), "records": list(public_records(store))}, indent=1) + "\n"
+
+
+def _csv(store: Store) -> str:
+    rows = [flat(record) for record in public_records(store)]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _columns(rows), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _latex(store: Store) -> str:
+    """A booktabs table of what each input was certified for."""
+    config = store.config
+    heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
+    lines = [
+        rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}",
+        r"\toprule",
+        " & ".join(["item", "label", "class", "status", *heads]) + r" \\",
+        r"\midrule",
+        *(_latex_row(record, config) for record in store.records()),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_row(record: dict[str, Any], config: RunConfig) -> str:
+    label = "" if record["label"] is None else int(record["label"])
+    cells = [str(int(record["item"])), str(label)]
+    if record["status"] == "error":
+        cells += ["", "error", *[""] * len(config.cosines)]
+    else:
+        found = record["max_epsilon"]
+        cells += [str(int(record["prediction"])), _plain(record["status"])]
+        cells += [round_down(float(found[exact_text(cosine)]), 3) for cosine in config.cosines]
+    return " & ".join(cells) + r" \\"
+
+
+def _plain(text: Any) -> str:
+    return "".join(letter for letter in str(text) if letter.isalnum() or letter == " ")
+
+
+def _parquet(store: Store, out: Path) -> None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise AttriboundError("parquet needs pyarrow: pip install 'attribound[parquet]'") from None
+    rows = [flat(record) for record in public_records(store)]
+    columns = {name: [row.get(name) for row in rows] for name in _columns(rows)}
+    partial = out.with_name(out.name + ".partial")
+    parquet.write_table(pyarrow.table(columns), partial)
+    partial.replace(out)
+
+
+_WRITERS: dict[str, Callable[[Store], str]] = {
+    "csv": _csv,
+    "json": _json,
+    "latex": _latex,
+    "parquet": lambda store: "",
+}

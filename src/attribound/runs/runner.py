@@ -1,0 +1,147 @@
+"""From a configuration to a finished run."""
+
+import bisect
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
+
+from torch import nn
+
+from attribound.bounds import arguments as check
+from attribound.certificate import exact_text
+from attribound.certification import as_batch, check_field, model_hash
+from attribound.data import Dataset, open_data
+from attribound.errors import ArgumentError, AttriboundError, StoredDataError
+from attribound.models import load_model
+from attribound.noise import parse_noise
+from attribound.runs.config import RunConfig
+from attribound.runs.engines.base import Engine
+from attribound.runs.store import Store
+from attribound.runs.work import Job, Task, field_of
+
+_TRIED = 10
+"""If none of so many first inputs can be read, the data set is to blame and not an input."""
+
+
+@final
+@dataclass
+class Progress:
+    """How far a run is: told after every record.
+
+    Attributes:
+        total: inputs in all.
+        done: inputs with a record.
+        errors: of these, how many failed.
+        started: when this process began.
+        begun_with: records that were there already.
+        budgets: certified epsilons at the first cosine so far, sorted.
+    """
+
+    total: int
+    done: int = 0
+    errors: int = 0
+    started: float = 0.0
+    begun_with: int = 0
+    budgets: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float | None:
+        """Median certified epsilon so far (the lower of two middle ones)."""
+        return self.budgets[(len(self.budgets) - 1) // 2] if self.budgets else None
+
+    @property
+    def rate(self) -> float:
+        """Inputs per second in this process."""
+        return (self.done - self.begun_with) / max(time.perf_counter() - self.started, 1e-9)
+
+    def count(self, record: dict[str, Any], cosine: str) -> None:
+        """Take one more record into account."""
+        self.done += 1
+        if record["status"] == "error":
+            self.errors += 1
+        else:
+            bisect.insort(self.budgets, record["max_epsilon"][cosine])
+
+
+def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
+    """Check a configuration against its model and data before anything is written; fill in the hashes."""
+    check.count("samples", config.samples)
+    check.alpha(config.alpha)
+    if not config.cosines:
+        raise ArgumentError("expected at least one cosine")
+    for cosine in config.cosines:
+        check.fraction("cosine", cosine)
+    for epsilon in config.epsilons:
+        check.non_negative("epsilon", epsilon)
+    parse_noise(config.noise)
+    data = open_data(config.data)
+    model = load_model(config.model, config.arch, trust=trust).to(config.device)
+    check_field(field_of(config, model))
+    as_batch(model, _first_image(data).to(config.device))
+    full = replace(config, model_sha256=model_hash(model), data_sha256=data.sha256())
+    return full, Job(full, trust, _shared(model))
+
+
+def run(
+    job: Job,
+    out: Path,
+    engine: Engine,
+    *,
+    strict: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[Progress], None] = lambda state: None,
+) -> Progress:
+    """Certify what has no record yet.
+
+    Args:
+        job: from `prepare`.
+        out: the run's folder.
+        engine: where the work is done.
+        strict: stop at the first input that fails.
+        stop: once it returns True, inputs in hand are finished and stored, and the run ends.
+        progress: told after every record.
+    """
+    with Store.create(out, job.config) as store:
+        items = open_data(job.config.data).order(job.config.seed if job.config.shuffle else None, job.config.items)
+        state, tasks = _begin(store, items, job.config)
+        progress(state)
+        outcomes = engine.outcomes(job, tasks, stop) if tasks else iter(())
+        for outcome in outcomes:
+            store.add(outcome)
+            state.count(outcome.record, exact_text(job.config.cosines[0]))
+            progress(state)
+            if strict and outcome.record["status"] == "error":
+                raise AttriboundError(f"item {outcome.item}: {outcome.record['message']} (--strict stops here)")
+    return state
+
+
+def _begin(store: Store, items: Sequence[int], config: RunConfig) -> tuple[Progress, list[Task]]:
+    state, wanted = Progress(len(items)), set(items)
+    done: set[int] = set()
+    for record in store.records():
+        if record["item"] in wanted:
+            state.count(record, exact_text(config.cosines[0]))
+            done.add(record["item"])
+    state.begun_with, state.started = state.done, time.perf_counter()
+    chosen = set(items[: config.pictures])
+    return state, [Task(item, item in chosen) for item in items if item not in done]
+
+
+def _first_image(data: Dataset) -> Any:
+    problem: Exception = StoredDataError(f"{data.name} is empty")
+    for index in range(min(len(data), _TRIED)):
+        try:
+            return data.image(index)
+        except AttriboundError as error:
+            problem = error
+    raise problem
+
+
+def _shared(model: nn.Module) -> dict[str, Any]:
+    """The model's tensors in memory that worker processes can see."""
+    state = {name: value.detach().cpu() for name, value in model.state_dict().items()}
+    for value in state.values():
+        value.share_memory_()
+    return state

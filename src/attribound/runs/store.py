@@ -1,0 +1,239 @@
+"""The store of a run: one SQLite file in the run's folder. Only numbers, text and arrays; opening executes nothing."""
+
+import contextlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from attribound.bounds.arguments import FloatArray
+from attribound.errors import AttriboundError, StoredDataError
+from attribound.runs.config import RunConfig
+from attribound.runs.work import Outcome
+
+FORMAT = 1
+_FILE, _LOCK = "run.sqlite", "lock.sqlite"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS records (item INTEGER PRIMARY KEY, record TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS findings (item INTEGER PRIMARY KEY, finding TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS pictures (
+    item INTEGER, name TEXT, shape TEXT NOT NULL, float32 BLOB NOT NULL, PRIMARY KEY (item, name)
+);
+"""
+_MOST_NUMBERS = 50_000_000
+"""A stored picture never has more values than this: a small file may not unpack into all memory."""
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run."""
+    return (path / _FILE).is_file()
+
+
+@final
+class Store:
+    """Records, findings and pictures of one run.
+
+    Every record is its own transaction in write-ahead mode: a process killed at any moment loses only what it had
+    not finished.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: sqlite3.Connection | None = None) -> None:
+        self.path, self._connection, self._lock = path, connection, lock
+
+    # --- opening -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> "Store":
+        """Open a run for writing: make it, or continue it if its configuration is the same."""
+        if path.exists() and not path.is_dir():
+            raise StoredDataError(f"expected --out to be a folder, but {path} is a file")
+        if path.is_dir() and not is_run(path) and any(path.iterdir()):
+            raise StoredDataError(f"{path} is a folder of something else: choose a new one for the run")
+        path.mkdir(parents=True, exist_ok=True)
+        store = cls(path, _connect(path / _FILE), _locked(path))
+        try:
+            store._connection.execute("PRAGMA journal_mode=WAL")
+            store._connection.execute("PRAGMA synchronous=NORMAL")
+            store._connection.executescript(_SCHEMA)
+            store._continue(config)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def append(cls, path: Path) -> "Store":
+        """Open an existing run for writing under its own configuration."""
+        with cls.read(path) as stored:
+            config = stored.config
+        return cls.create(path, config)
+
+    @classmethod
+    def read(cls, path: Path) -> "Store":
+        """Open a run for reading only; it may be running."""
+        if not is_run(path):
+            raise StoredDataError(f"{path} is not a run: expected a folder written by `attribound certify`")
+        store = cls(path, _connect(path / _FILE, readonly=True))
+        try:
+            store._check()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Release the file and the lock."""
+        for connection in (self._connection, self._lock):
+            if connection is not None:
+                connection.close()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _continue(self, config: RunConfig) -> None:
+        row = self._connection.execute("SELECT 1 FROM meta WHERE key = 'config'").fetchone()
+        if row is not None:
+            self._check()
+            if difference := self.config.difference(config):
+                raise AttriboundError(f"{self.path} was made differently ({difference}): choose another --out")
+        with self._connection:
+            self._put("format", FORMAT)
+            self._put("config", config.to_json())
+
+    def _check(self) -> None:
+        try:
+            stored = self._get("format")
+        except (sqlite3.Error, json.JSONDecodeError) as error:
+            raise StoredDataError(f"{self.path} is not a run: {error}") from None
+        if stored != FORMAT:
+            raise StoredDataError(f"{self.path} has format {stored}, expected {FORMAT}")
+
+    # --- writing -------------------------------------------------------------------------------------------
+
+    def add(self, outcome: Outcome) -> None:
+        """Store one input's record and pictures, all or nothing."""
+        with self._connection:
+            text = json.dumps(outcome.record, allow_nan=False)
+            self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (outcome.item, text))
+            for name, values in outcome.pictures.items():
+                self._add_picture(outcome.item, name, values)
+
+    def add_finding(self, item: int, finding: dict[str, Any], attacked: FloatArray | None = None) -> None:
+        """Store what an attack found on one input, with the attacked map."""
+        with self._connection:
+            text = json.dumps(finding, allow_nan=False)
+            self._connection.execute("INSERT OR REPLACE INTO findings VALUES (?, ?)", (item, text))
+            if attacked is not None:
+                self._add_picture(item, "attacked", attacked)
+
+    def note(self, key: str, value: Any) -> None:
+        """Remember a fact about the run."""
+        with self._connection:
+            self._put(key, value)
+
+    def _add_picture(self, item: int, name: str, values: FloatArray) -> None:
+        content = zlib.compress(np.ascontiguousarray(values, "<f4").tobytes(), 6)
+        row = (item, name, json.dumps(list(values.shape)), content)
+        self._connection.execute("INSERT OR REPLACE INTO pictures VALUES (?, ?, ?, ?)", row)
+
+    def _put(self, key: str, value: Any) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    # --- reading -------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> RunConfig:
+        """The run's configuration."""
+        return RunConfig.from_json(self._get("config") or {}, str(self.path))
+
+    def recall(self, key: str) -> Any:
+        """A remembered fact, or None."""
+        return self._get(key)
+
+    def done(self) -> set[int]:
+        """The inputs that have a record."""
+        return {int(item) for (item,) in self._connection.execute("SELECT item FROM records")}
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """All records in order of their item, one at a time."""
+        yield from self._objects("SELECT record FROM records ORDER BY item")
+
+    def record(self, item: int) -> dict[str, Any] | None:
+        """One record."""
+        return next(self._objects("SELECT record FROM records WHERE item = ?", item), None)
+
+    def findings(self) -> dict[int, dict[str, Any]]:
+        """What attacks found, by item."""
+        return {int(one["item"]): one for one in self._objects("SELECT finding FROM findings ORDER BY item")}
+
+    def pictured(self) -> list[int]:
+        """The inputs with pictures."""
+        return [int(item) for (item,) in self._connection.execute("SELECT DISTINCT item FROM pictures ORDER BY item")]
+
+    def pictures(self, item: int) -> dict[str, FloatArray]:
+        """Pictures of one input by name: input, plain, smoothed, attacked."""
+        rows = self._connection.execute("SELECT name, shape, float32 FROM pictures WHERE item = ?", (item,))
+        return {str(name): self._unpack(shape, content) for name, shape, content in rows}
+
+    def _unpack(self, shape: str, content: bytes) -> FloatArray:
+        try:
+            sizes = [int(size) for size in json.loads(shape)]
+            wanted = 4 * int(np.prod(sizes, dtype=object))
+            if not 0 <= wanted <= 4 * _MOST_NUMBERS:
+                raise ValueError(f"shape {sizes}")
+            data = zlib.decompressobj().decompress(content, wanted + 1)
+            return np.frombuffer(data, "<f4").reshape(sizes).astype(np.float64)
+        except (ValueError, TypeError, zlib.error) as error:
+            raise StoredDataError(f"{self.path} holds a broken picture: {error}") from None
+
+    def _objects(self, query: str, *values: int) -> Iterator[dict[str, Any]]:
+        try:
+            for (text,) in self._connection.execute(query, values):
+                found = json.loads(text)
+                if not isinstance(found, dict) or not isinstance(found.get("item"), int):
+                    raise StoredDataError(f"{self.path} holds a record that is none")
+                yield found
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            if isinstance(error, StoredDataError):
+                raise
+            raise StoredDataError(f"{self.path} holds a broken record: {error}") from None
+
+    def _get(self, key: str) -> Any:
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+
+def _connect(file: Path, *, readonly: bool = False) -> sqlite3.Connection:
+    try:
+        uri = file.resolve().as_uri() + ("?mode=ro" if readonly else "")
+        connection = sqlite3.connect(uri, uri=True, timeout=10)
+        connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        if not readonly:
+            raise StoredDataError(f"cannot open {file} for writing") from None
+        # A folder that cannot be written to: nobody else can be writing there either.
+        connection = sqlite3.connect(file.resolve().as_uri() + "?immutable=1", uri=True)
+    except sqlite3.DatabaseError as error:
+        raise StoredDataError(f"{file.parent} is not a run: {error}") from None
+    return connection
+
+
+def _locked(path: Path) -> sqlite3.Connection:
+    """An exclusive lock that ends with the process, however it ends."""
+    lock = sqlite3.connect(path / _LOCK, timeout=0, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError:
+        with contextlib.suppress(sqlite3.Error):
+            lock.close()
+        raise AttriboundError(f"{path} is being written by another process") from None
+    return lock

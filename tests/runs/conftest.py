@@ -1,0 +1,30 @@
+"""Small runs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attribound.runs import RunConfig, Store, prepare, run
+from attribound.runs.engines import Local
+
+CONFIG = RunConfig(model="mnist-cnn-noise", data="mnist-sample", samples=64, items=4, pictures=2)
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Certify with a changed configuration; returns the folder."""
+
+    def make(name: str = "run", engine=None, config: RunConfig = CONFIG, **changes) -> Path:
+        options = {key: changes.pop(key) for key in ("strict", "stop", "progress") if key in changes}
+        _, job = prepare(replace(config, **changes))
+        run(job, tmp_path / name, engine or Local(1), **options)
+        return tmp_path / name
+
+    return make
+
+
+def records(path: Path) -> list[dict]:
+    """All records without their times."""
+    with Store.read(path) as store:
+        return [{key: value for key, value in one.items() if key != "seconds"} for one in store.records()]

@@ -1,0 +1,211 @@
+"""Runs: the same records however they are made, resumed or interrupted; bad inputs; refusals."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import attribound as ab
+from attribound.errors import ArgumentError, AttriboundError, FieldError, StoredDataError
+from attribound.models import load_shipped
+from attribound.runs import Store, prepare, summarise
+from attribound.runs.engines import Local
+from attribound.runs.work import Job, Task, Worker
+from tests.runs.conftest import CONFIG, records
+
+
+def test_records_are_those_of_certify(make, sample) -> None:
+    found = records(make())
+    assert [one["item"] for one in found] == [0, 1, 2, 3]
+    field = ab.Unit(ab.Saliency(load_shipped("mnist-cnn-noise")))
+    for one in found:
+        item = one["item"]
+        cert = ab.certify(field, sample[0][item], noise=ab.Gaussian(0.5), samples=64, item=item)
+        assert one["max_epsilon"] == cert.to_record()["max_epsilon"]
+        assert one["cosine"] == cert.to_record()["cosine"]
+        assert one["norm_lower"] == cert.norm_lower
+        assert one["label"] == int(sample[1][item])
+        assert 0.9 <= one["accuracy_noisy"] <= 1.0
+
+
+def test_two_workers_and_a_resumed_run_give_the_same_records(make) -> None:
+    whole = records(make("one"))
+    assert records(make("two", Local(2))) == whole
+    stops = itertools.count()
+    partial = make("parts", stop=lambda: next(stops) >= 2)
+    assert len(records(partial)) == 2
+    make("parts", Local(2))
+    assert records(partial) == whole
+
+
+def test_threads_are_put_back(make) -> None:
+    before = torch.get_num_threads()
+    make(items=1)
+    assert torch.get_num_threads() == before
+
+
+def test_more_items_continue_a_run_and_shuffling_picks_others(make) -> None:
+    make(items=2)
+    states = []
+    path = make(items=4, progress=lambda state: states.append((state.done, state.total)))
+    assert states[0] == (2, 4)
+    assert states[-1] == (4, 4)
+    assert records(path) == records(make("whole"))
+    shuffled = [one["item"] for one in records(make("shuffled", shuffle=True))]
+    assert shuffled != [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"samples": 128}, r"was made differently \(samples 64 -> 128\)"),
+        ({"noise": "uniform:3"}, r"noise gaussian:0\.5 -> uniform:3"),
+        ({"seed": 1}, "seed 0 -> 1"),
+        ({"model": "mnist-cnn"}, r"model mnist-cnn-noise -> mnist-cnn, model_sha256 \w{12} -> \w{12}"),
+    ],
+)
+def test_another_configuration_is_refused_and_nothing_is_lost(change, message, make) -> None:
+    path = make(items=1)
+    before = records(path)
+    with pytest.raises(AttriboundError, match=message):
+        make(**change)
+    assert records(path) == before
+
+
+def test_changed_data_is_refused(make, tmp_path) -> None:
+    for value in (0.5, 0.6):
+        np.savez(tmp_path / "a.npz", images=np.full((1, 28, 28), value, np.float32), labels=[0])
+        if value == 0.5:
+            make(data=f"npz:{tmp_path / 'a.npz'}")
+    with pytest.raises(AttriboundError, match="data_sha256"):
+        make(data=f"npz:{tmp_path / 'a.npz'}")
+
+
+def test_a_second_writer_is_refused(make) -> None:
+    path = make(items=1)
+    with Store.append(path), pytest.raises(AttriboundError, match="run is being written by another process"):
+        make()
+    make()
+
+
+def test_reading_while_writing(make) -> None:
+    path = make(items=1)
+    with Store.append(path) as writer, Store.read(path) as reader:
+        writer.note("fact", 3)
+        assert reader.recall("fact") == 3
+
+
+@pytest.fixture
+def flawed(tmp_path) -> str:
+    """Three inputs, the second of which is NaN."""
+    images = np.random.default_rng(0).random((3, 28, 28)).astype(np.float32)
+    images[1] = np.nan
+    np.savez(tmp_path / "flawed.npz", images=images, labels=[0, 1, 2])
+    return f"npz:{tmp_path / 'flawed.npz'}"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_bad_item_does_not_stop_a_run(workers, make, flawed) -> None:
+    path = make(engine=Local(workers), data=flawed)
+    found = records(path)
+    assert [one["status"] for one in found][1] == "error"
+    assert found[1] == {
+        "item": 1,
+        "label": 1,
+        "status": "error",
+        "message": "expected a finite `x`, got NaN or infinity in it",
+    }
+    with Store.read(path) as store:
+        summary = summarise(store)
+    assert summary.counts["error"] == 1
+    assert summary.total == 3
+    assert summary.errors == [{"item": 1, "message": found[1]["message"]}]
+
+
+def test_strict_stops_and_keeps_what_was_done(make, flawed, tmp_path) -> None:
+    with pytest.raises(AttriboundError, match=r"item 1: expected a finite .*--strict stops here"):
+        make(data=flawed, strict=True)
+    assert len(records(tmp_path / "run")) == 2
+
+
+class Broken(torch.nn.Module):
+    """Fails on every input but black ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = load_shipped("mnist-cnn-noise")
+
+    def forward(self, x):
+        if float(x.mean()) > 0.3:
+            raise RuntimeError("out of\nmemory")
+        return self.inner(x)
+
+
+def test_a_failing_model_is_an_error_record(monkeypatch) -> None:
+    monkeypatch.setattr("attribound.runs.work.load_model", lambda *_, **__: Broken().eval())
+    monkeypatch.setattr("attribound.runs.work.torch.set_num_threads", lambda _: None)
+    worker = Worker(Job(replace(CONFIG, noise="uniform:20")))
+    monkeypatch.setattr(worker.data, "image", lambda _: torch.ones(1, 28, 28))
+    record = worker.run(Task(0, True)).record
+    assert record["status"] == "error"
+    assert "out of memory" in record["message"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"model": "vgg"}, ArgumentError, "expected --model"),
+        ({"data": "nothing"}, ArgumentError, "expected --data"),
+        ({"noise": "laplace:1"}, ArgumentError, "expected a noise"),
+        ({"bound": "tight"}, ArgumentError, "expected a bound"),
+        ({"attribution": "tea-leaves"}, ArgumentError, "expected an attribution"),
+        ({"alpha": 2.0}, ArgumentError, "alpha"),
+        ({"cosines": (1.5,)}, ArgumentError, "cosine"),
+        ({"cosines": ()}, ArgumentError, "expected at least one cosine"),
+        ({"epsilons": (-1.0,)}, ArgumentError, "epsilon"),
+        ({"data": "photos"}, FieldError, "the model accepts `x` of shape"),
+    ],
+)
+def test_bad_configurations_fail_before_anything_is_written(change, error, message, make, tmp_path) -> None:
+    with pytest.raises(error, match=message):
+        make(**change)
+    assert not (tmp_path / "run").exists()
+
+
+def test_folders_and_files_that_are_no_runs(tmp_path, make) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoredDataError, match="expected --out to be a folder"):
+        make("file")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("")
+    with pytest.raises(StoredDataError, match="is a folder of something else"):
+        make("full")
+    with pytest.raises(StoredDataError, match="is not a run: expected a folder written by"):
+        Store.read(tmp_path / "full")
+    (tmp_path / "full" / "run.sqlite").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StoredDataError, match="is not a run"):
+        Store.read(tmp_path / "full")
+
+
+def test_pictures_are_kept_for_the_first_inputs(make, sample) -> None:
+    with Store.read(make()) as store:
+        assert store.pictured() == [0, 1]
+        found = store.pictures(1)
+        assert set(found) == {"input", "plain", "smoothed"}
+        assert np.allclose(found["input"], sample[0][1].numpy())
+        assert np.linalg.norm(found["smoothed"]) == pytest.approx(records(store.path)[1]["norm"], rel=1e-6)
+
+
+def test_preparing_fills_in_the_hashes() -> None:
+    config, job = prepare(CONFIG)
+    assert len(config.model_sha256) == len(config.data_sha256) == 64
+    assert all(value.is_shared() for value in job.weights.values())
+
+
+def test_assumed_limits_are_marked(make) -> None:
+    assert {one["status"] for one in records(make(bound="assumed:1000", attribution="saliency"))} <= {
+        "assumed",
+        "uncertified",
+    }

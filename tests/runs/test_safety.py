@@ -1,0 +1,79 @@
+"""A run from somebody else: opening it executes nothing, and its nonsense is an error in one line."""
+
+import json
+import sqlite3
+import zlib
+
+import pytest
+
+from attribound import cli
+from attribound.errors import ArgumentError, StoredDataError
+from attribound.runs import Store, summarise
+from attribound.runs.audit import audit_run
+
+
+def change(path, query: str, *values: object) -> None:
+    connection = sqlite3.connect(path / "run.sqlite")
+    with connection:
+        connection.execute(query, values)
+    connection.close()
+
+
+def test_a_read_only_folder_can_be_read(make) -> None:
+    path = make(items=1)
+    path.chmod(0o555)
+    try:
+        with Store.read(path) as store:
+            assert summarise(store).total == 1
+    finally:
+        path.chmod(0o755)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"item": "x"}', "null"])
+def test_broken_records(text, make) -> None:
+    path = make(items=1)
+    change(path, "UPDATE records SET record = ?", text)
+    with Store.read(path) as store, pytest.raises(StoredDataError, match=r"holds a (broken )?record"):
+        list(store.records())
+
+
+@pytest.mark.parametrize(
+    ("shape", "content"),
+    [
+        ("[1000000, 1000000]", b""),
+        ("[2]", zlib.compress(b"\0" * 4000)),
+        ("[2]", b"no zlib"),
+        ('["x"]', b""),
+        ("[-1]", b""),
+    ],
+)
+def test_broken_and_exploding_pictures(shape, content, make) -> None:
+    path = make(items=1)
+    change(path, "UPDATE pictures SET shape = ?, float32 = ?", shape, content)
+    with Store.read(path) as store, pytest.raises(StoredDataError, match="holds a broken picture"):
+        store.pictures(0)
+
+
+def test_other_formats_and_configurations(make) -> None:
+    path = make(items=1)
+    change(path, "UPDATE meta SET value = '99' WHERE key = 'format'")
+    with pytest.raises(StoredDataError, match="has format 99, expected 1"):
+        Store.read(path)
+    change(path, "UPDATE meta SET value = '1' WHERE key = 'format'")
+    change(path, "UPDATE meta SET value = ? WHERE key = 'config'", json.dumps({"model": ["x"]}))
+    with Store.read(path) as store, pytest.raises(StoredDataError, match="its configuration lacks"):
+        _ = store.config
+
+
+def test_a_stored_factory_is_not_called(make, tmp_path, monkeypatch) -> None:
+    path = make(items=1)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.py").write_text("open('ran', 'w')\n")
+    with Store.read(path) as store:
+        config = store.config.to_json()
+    change(path, "UPDATE meta SET value = ? WHERE key = 'config'", json.dumps(config | {"model": "evil:make"}))
+    with pytest.raises(ArgumentError, match="which runs code: repeat it as --model if you trust it"):
+        audit_run(path, [])
+    for command in ("show", "export"):
+        assert cli.run([command, str(path)]) == 0
+    assert not (tmp_path / "ran").exists()

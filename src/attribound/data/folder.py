@@ -14,13 +14,14 @@ from attribound.errors import StoredDataError
 
 _SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 _MARGIN = 256 / 224
+IMAGENET_SIZE = 224
 
 
 @final
 class Folder(Dataset):
     """Pictures as RGB: the shorter side resized to 8/7 of `size`, then the centre square of `size` pixels."""
 
-    def __init__(self, directory: str | Path, size: int = 224) -> None:
+    def __init__(self, directory: str | Path, size: int = IMAGENET_SIZE) -> None:
         """List the pictures; none is opened before it is asked for."""
         root = Path(directory)
         if not root.is_dir():

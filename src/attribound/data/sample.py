@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attribound.data.folder import Folder
+from attribound.data.folder import IMAGENET_SIZE, Folder
 
 
 def mnist_sample() -> tuple[Tensor, Tensor]:
@@ -19,9 +19,9 @@ def mnist_sample() -> tuple[Tensor, Tensor]:
     return torch.from_numpy(images).float().div_(255)[:, None], torch.from_numpy(labels).long()
 
 
-def photos() -> Folder:
+def photos(size: int = IMAGENET_SIZE) -> Folder:
     """Four free photographs of ImageNet's size: astronaut, chelsea (a cat), coffee (an espresso), rocket."""
     with resources.as_file(resources.files("attribound.data") / "photos") as path:
-        folder = Folder(path)
+        folder = Folder(path, size)
     folder.name = "photos"
     return folder

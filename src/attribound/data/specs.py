@@ -6,7 +6,7 @@ from pathlib import Path
 from attribound.data.arrays import Arrays
 from attribound.data.base import Dataset
 from attribound.data.cifar import read_cifar10
-from attribound.data.folder import Folder
+from attribound.data.folder import IMAGENET_SIZE, Folder
 from attribound.data.idx import read_mnist
 from attribound.data.npz import read_npz
 from attribound.data.sample import mnist_sample, photos
@@ -26,8 +26,8 @@ def open_data(spec: str, split: str = "test") -> Dataset:
     """The data set of a spec; `split` ("train" or "test") matters where the format has both."""
     if spec == "mnist-sample":
         return Arrays(*mnist_sample(), name=spec)
-    if spec == "photos":
-        return photos()
+    if spec.partition("?")[0] == "photos":
+        return photos(_size(spec)[1])
     kind, colon, where = spec.partition(":")
     if kind not in _READERS or not colon or not where:
         raise ArgumentError(f"expected --data {SPECS}, got {spec!r}")
@@ -40,9 +40,15 @@ def has_splits(spec: str) -> bool:
 
 
 def _folder(where: str) -> Folder:
+    directory, size = _size(where)
+    return Folder(directory, size)
+
+
+def _size(where: str) -> tuple[str, int]:
+    """Split `DIR?size=N`."""
     directory, mark, size = where.rpartition("?size=")
     if not mark:
-        return Folder(where)
+        return where, IMAGENET_SIZE
     if not size.isdigit() or int(size) < 1:
         raise ArgumentError(f"expected ?size= a whole number of pixels, got {size!r}")
-    return Folder(directory, int(size))
+    return directory, int(size)

@@ -104,7 +104,9 @@ def run(
         progress: told after every record.
     """
     with Store.create(out, job.config) as store:
-        items = open_data(job.config.data).order(job.config.seed if job.config.shuffle else None, job.config.items)
+        data = open_data(job.config.data)
+        store.note("classes", list(data.classes))
+        items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
         state, tasks = _begin(store, items, job.config)
         progress(state)
         outcomes = engine.outcomes(job, tasks, stop) if tasks else iter(())

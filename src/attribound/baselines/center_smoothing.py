@@ -1,0 +1,136 @@
+"""Center smoothing (Kumar & Goldstein 2021), written from its paper, as a peer with its own guarantee.
+
+The output at a point is not a mean but a *centre*: of n draws f(x + eta), the draw whose ball over half of them is
+smallest. Statement: for Gaussian noise of deviation sigma, every x~ with ||x~ - x|| <= epsilon, and a distance d with
+d(a, c) <= gamma (d(a, b) + d(b, c)): with probability at least 1 - alpha over the draws at x and at x~,
+
+    d(centre(x), centre(x~)) <= gamma (1 + 2 gamma) R,
+
+where R is an upper confidence bound on the q-quantile of d(f(x + eta), centre(x)),
+q = Phi(Phi^-1(1/2 + Delta) + epsilon / sigma) and Delta = sqrt(ln(3 / alpha) / 2n).
+
+Proof. Let B be the ball of radius R around centre(x). With probability 1 - alpha/3 (one-sided DKW inequality on m
+fresh draws) its mass at x is at least q, hence at x~ at least 1/2 + Delta (Neyman-Pearson for Gaussian shifts). With
+probability 1 - alpha/3 (Hoeffding) more than half of the n draws at x~ lie in B. Any two points of B are within 2
+gamma R of each other, so a ball of radius 2 gamma R around one of these draws covers more than half of the draws, and
+so the smallest such ball, around centre(x~), has at most that radius. It covers at least half of the draws, B more
+than half: they share a draw, and gamma (R + 2 gamma R) bounds the distance of the two centres. (The last alpha/3 is
+not needed.)
+
+The certificate is about centres, single draws: noisier maps than the mean that attribound shows.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+import torch
+from scipy import stats
+from torch import Tensor
+
+from attribound.bounds import arguments as check
+from attribound.errors import ArgumentError
+from attribound.estimation import chunk_generator
+from attribound.fields.base import Field
+from attribound.noise import Gaussian
+
+Distance = Literal["angle", "cosine"]
+
+_GAMMA = {"angle": 1.0, "cosine": 2.0}
+"""The angle is a metric; 1 - cos is half a squared chord, and (a + b)^2 <= 2 (a^2 + b^2)."""
+
+_LARGEST = {"angle": math.pi, "cosine": 2.0}
+_ROWS = 256
+
+
+@final
+@dataclass(frozen=True)
+class CenterBound:
+    """What center smoothing proves at one epsilon.
+
+    Attributes:
+        epsilon: size of the change.
+        distance: upper bound on the distance between the centres; None if it abstains.
+        cosine: the lower bound on the cosine that follows; -1.0 if nothing does.
+        radius: R.
+    """
+
+    epsilon: float
+    distance: float | None
+    cosine: float
+    radius: float | None
+
+
+def center_smoothing(
+    field: Field,
+    x: Tensor,
+    target: int,
+    *,
+    sigma: float,
+    epsilons: tuple[float, ...],
+    distance: Distance = "angle",
+    samples: int = 1000,
+    certify_samples: int = 4096,
+    alpha: float = 1e-3,
+    seed: int = 0,
+) -> list[CenterBound]:
+    """Certify the centre of a field's draws at several epsilons.
+
+    Args:
+        field: any attribution; only the direction of its maps counts.
+        x: one input.
+        target: class to explain.
+        sigma: deviation of the Gaussian noise.
+        epsilons: sizes of the change; alpha is shared among them by one DKW band.
+        distance: "angle", or "cosine" for 1 - cos with the relaxed triangle inequality.
+        samples: n, draws that a centre is made of.
+        certify_samples: m, fresh draws that bound the quantile.
+        alpha: probability that a statement is false.
+        seed: seed of the draws.
+    """
+    if distance not in _GAMMA:
+        raise ArgumentError(f"expected `distance` angle or cosine, got {distance!r}")
+    check.positive("sigma", sigma)
+    noise = Gaussian(sigma)
+    first = _directions(field, x, target, noise, int(check.count("samples", samples)), seed, 0)
+    centre = first[_medoid(first)]
+    fresh = _directions(field, x, target, noise, int(check.count("certify_samples", certify_samples)), seed, 1)
+    distances = np.sort(_measure(fresh @ centre, distance))
+    delta = math.sqrt(math.log(3 / float(check.alpha(alpha))) / (2 * samples))
+    band = math.sqrt(math.log(3 / alpha) / (2 * certify_samples))
+    return [_bound(float(epsilon), sigma, distances, delta, band, distance) for epsilon in epsilons]
+
+
+def _bound(
+    epsilon: float, sigma: float, distances: np.ndarray, delta: float, band: float, distance: Distance
+) -> CenterBound:
+    level = 1.0 if delta >= 0.5 else float(stats.norm.cdf(stats.norm.ppf(0.5 + delta) + epsilon / sigma)) + band
+    if level >= 1.0:
+        return CenterBound(epsilon, None, -1.0, None)
+    radius = float(distances[math.ceil(level * len(distances)) - 1])
+    gamma = _GAMMA[distance]
+    most = min(gamma * (1 + 2 * gamma) * radius, _LARGEST[distance])
+    cosine = math.cos(most) if distance == "angle" else 1 - most
+    return CenterBound(epsilon, most, max(cosine, -1.0), radius)
+
+
+def _directions(field: Field, x: Tensor, target: int, noise: Gaussian, count: int, seed: int, stream: int) -> Tensor:
+    """(count, d) unit maps of noisy copies; a zero map stays zero and is far from everything."""
+    generator = chunk_generator(seed, stream, 0, x.device, purpose="center")
+    rows = [
+        field.attribute(x + noise.draw(min(_ROWS, count - start), x, generator), target, generator=generator)
+        for start in range(0, count, _ROWS)
+    ]
+    return torch.nn.functional.normalize(torch.cat(rows).detach().flatten(1).double(), dim=1)
+
+
+def _medoid(directions: Tensor) -> int:
+    """The draw whose ball over half of all draws is smallest."""
+    half = math.ceil(len(directions) / 2)
+    return int((directions @ directions.T).topk(half, dim=1).values[:, -1].argmax())
+
+
+def _measure(cosines: Tensor, distance: Distance) -> np.ndarray:
+    values = cosines.clamp(-1, 1).numpy()
+    return np.arccos(values) if distance == "angle" else 1 - values

@@ -1,0 +1,70 @@
+"""`paper`: the tables and figures of the paper this project starts from."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attribound.cli.app import Arch, Json, app
+from attribound.errors import ArgumentError
+
+
+@app.command()
+def paper(
+    name: Annotated[str, typer.Argument(help="list, all, table1..table9, figure1..figure3, gridpg, montecarlo, ...")],
+    out: Annotated[Path, typer.Option(help="Folder for tables, pictures and cells.")] = Path("attribound-paper"),
+    quick: Annotated[bool, typer.Option(help="A small version, seconds to a minute each.")] = False,
+    items: Annotated[int | None, typer.Option(min=1, help="Images.")] = None,
+    samples: Annotated[int | None, typer.Option(min=2, help="Draws per certificate.")] = None,
+    model: Annotated[str | None, typer.Option(help="This model instead of the table's own.")] = None,
+    arch: Arch = None,
+    data: Annotated[str | None, typer.Option(help="This data set instead of the embedded one.")] = None,
+    attribution: Annotated[str | None, typer.Option(help="saliency or ig instead of the table's own.")] = None,
+    restarts: Annotated[int, typer.Option(min=1, help="Attacks per image (table 8, figure 2).")] = 20,
+    steps: Annotated[int, typer.Option(min=1, help="Iterations per attack (table 8, figure 2).")] = 2,
+    alpha: Annotated[float, typer.Option(help="Failure probability per certificate.")] = 1e-3,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Reproduce a table or figure: the paper's numbers beside ours, under its formula and under the sound one.
+
+    Example: attribound paper table2 --quick --out my-tables
+
+    Writes NAME.md, NAME.tex and, for figures, NAME.png; every piece is kept in OUT/cells, so the same command goes on
+    where it stopped. docs/paper.md explains every difference and gives the full commands.
+    """
+    from attribound.bounds import arguments as check
+    from attribound.paper import EXPERIMENTS, Settings, conduct
+    from attribound.report import console
+
+    check.alpha(alpha)
+    if name.lower() == "list":
+        titles = {key: one.title for key, one in EXPERIMENTS.items()}
+        print(json.dumps(titles) if as_json else "\n".join(f"{key:16} {title}" for key, title in titles.items()))
+        return
+    chosen = list(EXPERIMENTS) if name == "all" else [name]
+    if name not in EXPERIMENTS and name != "all":
+        raise ArgumentError(f"expected list, all, {', '.join(EXPERIMENTS)}, got {name!r}")
+    for one in (EXPERIMENTS[key] for key in chosen):
+        settings = Settings(
+            out=out,
+            items=items or (one.quick_items if quick else one.items),
+            samples=samples or (one.quick_samples if quick else one.samples),
+            quick=quick,
+            data=data,
+            model=model,
+            arch=arch,
+            attribution=attribution,
+            restarts=2 if quick else restarts,
+            steps=steps,
+            alpha=alpha,
+            seed=seed,
+        )
+        with console.progress(quiet=as_json) as advance:
+            table = conduct(one, settings, advance)
+        if as_json:
+            print(json.dumps({"name": one.name, "columns": list(table.columns), "rows": table.rows, "out": str(out)}))
+        else:
+            console.show_table(table.title, table.columns, table.rows, table.notes)
+            print(f"written: {out / one.name}.md")

@@ -1,0 +1,110 @@
+"""Tables 5, 6 and 7: the largest epsilon on MNIST, CIFAR-10 and ImageNet."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, final
+
+from attribound.bounds import max_epsilon
+from attribound.bounds.paper import max_epsilon_paper
+from attribound.paper.experiment import Experiment, Found
+from attribound.paper.published import TABLE5, TABLE6, TABLE7
+from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, RADII, Cell, Settings
+from attribound.paper.survey import COSINES, median, survey
+from attribound.paper.table import Table, number
+from attribound.paper.table3 import DIM
+
+
+class _Largest(Experiment):
+    """The largest epsilon for T = 0.8 and 0.9 by model and radius."""
+
+    models: ClassVar[Mapping[str, str]]
+    published: ClassVar[Mapping[Any, tuple[float, ...]]]
+    data: ClassVar[str] = "mnist-sample"
+    attribution: ClassVar[str] = "ig"
+    samples = 256
+
+    def _chosen(self, settings: Settings) -> dict[str, str]:
+        return settings.chosen(dict(self.models))
+
+    def _survey(self, settings: Settings, model: str, radius: float) -> Cell:
+        return survey(settings, model, settings.attribution or self.attribution, radius, self.data)
+
+    @final
+    def cells(self, settings: Settings) -> list[Cell]:
+        """One survey per model and radius."""
+        return [self._survey(settings, model, r) for model in self._chosen(settings).values() for r in RADII]
+
+    @final
+    def table(self, settings: Settings, found: Found) -> Table:
+        """One row per T, model and radius."""
+        rows = []
+        for cosine in reversed(COSINES):
+            for name, model in self._chosen(settings).items():
+                printed = self.published.get((name, cosine), (None,) * len(RADII))
+                for radius, value in zip(RADII, printed, strict=True):
+                    cell = found[self._survey(settings, model, radius).key]
+                    at = f"{cosine:g}"
+                    formula, sound = (median(cell[kind][at]) for kind in ("max_epsilon_paper", "max_epsilon"))
+                    kappa = f"{median(cell['norm']):.3f}"
+                    rows.append([at, name, f"{radius:g}", number(value), number(formula), number(sound), kappa])
+        columns = ["T", "model", "r", "paper's epsilon", "its formula, ours", "certified", "c / M"]
+        notes = [
+            f"Medians over {settings.items} images; {settings.attribution or self.attribution} with unit length, "
+            f"{settings.samples} draws, alpha {settings.alpha:g}. The paper's formula is not a guarantee.",
+        ]
+        return Table(self.title, columns, rows, notes)
+
+
+@final
+class Table5(_Largest):
+    """MNIST."""
+
+    name, title = "table5", "Table 5: the largest epsilon on MNIST"
+    models = {name: MNIST_MODELS[name] for name in ("Standard", "IG-NORM", "IGR")}  # noqa: RUF012
+    published = TABLE5
+
+
+@final
+class Table6(_Largest):
+    """CIFAR-10."""
+
+    name, title = "table6", "Table 6: the largest epsilon on CIFAR-10"
+    items, samples = 20, 512
+    models, published = CIFAR_MODELS, TABLE6
+    data, attribution = "photos?size=32", "saliency"
+    quick_items, quick_samples = 1, 16
+
+
+@final
+class Table7(Experiment):
+    """ImageNet: what c = M would give, and with --model what is measured."""
+
+    name, title = "table7", "Table 7: the largest epsilon on ImageNet-sized inputs"
+    items, samples, quick_items, quick_samples = 4, 64, 1, 2
+
+    def cells(self, settings: Settings) -> list[Cell]:
+        """Surveys only where there is a model."""
+        if settings.model is None:
+            return []
+        return [survey(settings, settings.model, settings.attribution or "saliency", r, "photos") for r in RADII]
+
+    def table(self, settings: Settings, found: Found) -> Table:
+        """One row per T and radius."""
+        surveys = {cell["radius"]: cell for cell in found.values()}
+        rows = []
+        for cosine, printed in TABLE7.items():
+            for radius, value in zip(RADII, printed, strict=True):
+                given = {"norm": 1.0, "limit": 1.0, "radius": radius, "dim": DIM}
+                best = max_epsilon(cosine, **given)
+                formula = max_epsilon_paper(cosine, **given)
+                cell = surveys.get(radius)
+                measured = "" if cell is None else number(median(cell["max_epsilon_paper"][f"{cosine:g}"]))
+                sound = "" if cell is None else number(median(cell["max_epsilon"][f"{cosine:g}"]))
+                note = "more than c <= M allows" if value > formula + 5e-5 else ""
+                cells = [f"{cosine:g}", f"{radius:g}", number(value), number(formula), number(best)]
+                rows.append([*cells, measured, sound, note])
+        columns = ["T", "r", "paper's epsilon", "its formula at c = M", "tight at c = M", "its formula, measured"]
+        notes = [
+            "At c = M no network can do better: the certified epsilon of the tight theorem is an upper limit for all.",
+            "The measured columns need --model (attribound data fetch resnet50) and photographs.",
+        ]
+        return Table(self.title, [*columns, "certified, measured", "note"], rows, notes)

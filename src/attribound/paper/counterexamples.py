@@ -79,13 +79,13 @@ def _measure(settings: Settings, kind: str, epsilon: float) -> dict[str, Any]:
         field, limit = Saliency(AbsFirst()), 1.0
         x[0], delta[0] = -epsilon / 2, epsilon
     else:
-        field, limit = IntegratedGradients(AbsDifference(), steps=16), 0.0
+        field, step = IntegratedGradients(AbsDifference(), steps=16), epsilon / math.sqrt(2)
         x += 0.5
-        step = epsilon / math.sqrt(2)
         delta[0], delta[1] = step, -step
         x[0], x[1] = 0.5 - step / 2, 0.5 + step / 2
-    before, after, largest = _maps(field, x, delta, settings)
-    limit = limit or largest
+        # Two entries z_i * (+-1) with |z_i| <= max |x_i| + r + epsilon on both balls.
+        limit = math.sqrt(2) * float(x.abs().max() + RADIUS + epsilon)
+    before, after = _maps(field, x, delta, settings)
     kappa = min(float(before.norm()) / limit, 1.0)
     moved = moved_fraction(epsilon, radius=RADIUS, dim=DIM)
     return {
@@ -98,19 +98,16 @@ def _measure(settings: Settings, kind: str, epsilon: float) -> dict[str, Any]:
     }
 
 
-def _maps(field: Field, x: Tensor, delta: Tensor, settings: Settings) -> tuple[Tensor, Tensor, float]:
-    """Smoothed maps at both ends, from the same draws with both signs, and the largest norm there can be."""
+def _maps(field: Field, x: Tensor, delta: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:
+    """Smoothed maps at both ends, from the same draws with both signs."""
     generator = torch.Generator().manual_seed(settings.seed)
-    sums, largest = [torch.zeros_like(x), torch.zeros_like(x)], 0.0
-    for _ in range(settings.samples // 500):
+    sums, rounds = [torch.zeros_like(x), torch.zeros_like(x)], max(settings.samples // 500, 1)
+    for _ in range(rounds):
         shift = UniformBall(RADIUS).draw(500, x, generator)
         for end, point in enumerate((x, x + delta)):
             for signed in (shift, -shift):
-                maps = field.attribute(point + signed, 0).detach()
-                sums[end] += maps.sum(dim=0)
-    # ||IG|| <= ||z||_inf * |slope| sqrt(2) on the ball: |z_i| <= 0.5 + r + epsilon.
-    largest = math.sqrt(2) * float(x.abs().max() + RADIUS + delta.norm())
-    return sums[0], sums[1], largest * 2 * 500 * (settings.samples // 500)
+                sums[end] += field.attribute(point + signed, 0).detach().mean(dim=0)
+    return sums[0] / (2 * rounds), sums[1] / (2 * rounds)
 
 
 def _regions() -> dict[str, Any]:

@@ -19,8 +19,7 @@ class _Largest(Experiment):
     models: ClassVar[Mapping[str, str]]
     published: ClassVar[Mapping[Any, tuple[float, ...]]]
     data: ClassVar[str] = "mnist-sample"
-    attribution: ClassVar[str] = "ig"
-    samples = 256
+    attribution: ClassVar[str] = "saliency"
 
     def _chosen(self, settings: Settings) -> dict[str, str]:
         return settings.chosen(dict(self.models))
@@ -70,7 +69,7 @@ class Table6(_Largest):
     name, title = "table6", "Table 6: the largest epsilon on CIFAR-10"
     items, samples = 20, 512
     models, published = CIFAR_MODELS, TABLE6
-    data, attribution = "photos?size=32", "saliency"
+    data = "photos?size=32"
     quick_items, quick_samples = 1, 16
 
 

@@ -33,7 +33,12 @@ ROOMS = [
     "auditing",
     "cli",
 ]
-HOMES = {"captum": {"fields/captum.py"}, "matplotlib": {"report/plots.py"}, "ray": {"runs/engines/ray.py"}}
+HOMES = {
+    "captum": {"fields/captum.py"},
+    "matplotlib": {"report/plots.py"},
+    "plotly": {"report/charts.py"},
+    "ray": {"runs/engines/ray.py"},
+}
 
 
 def modules() -> list[Path]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
+    from attribound.report.plots import plot as plot
     from attribound.search import min_radius as min_radius
 
 _HOMES = {
@@ -56,6 +57,7 @@ _HOMES = {
     "Gaussian": "attribound.noise",
     "UniformBall": "attribound.noise",
     "min_radius": "attribound.search",
+    "plot": "attribound.report.plots",
 }
 
 __all__ = ["bounds", *_HOMES]

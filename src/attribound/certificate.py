@@ -1,6 +1,7 @@
 """The certificate: answers every epsilon and every cosine from one estimate, and can be stored and checked."""
 
 import base64
+import html
 import json
 import math
 from collections.abc import Callable, Iterable
@@ -207,6 +208,27 @@ class Certificate:
             f"alpha={self.alpha:g}{note})"
         )
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a small table, certified numbers rounded down, everything escaped."""
+        cells = {
+            "status": self.status,
+            "explained class": str(self.target),
+            "noise": f"{self.evidence.noise_kind}, {self.evidence.scale:g}",
+            **{f"epsilon at cosine {c:g} ({_angle(c)})": round_down(self.max_epsilon(c)) for c in COSINES},
+            "rule": self.rule or "none",
+            "limit": f"{self.limit:g}: {self.limit_source}",
+            "samples": f"{self.samples:,}",
+            "confidence": f"1 - alpha, alpha = {self.alpha:g}",
+            **({"why not": self.reason} if self.reason else {}),
+        }
+        lines = "".join(
+            f'<tr><th scope="row" style="text-align:left">{html.escape(key)}</th>'
+            f'<td style="text-align:left">{html.escape(value)}</td></tr>'
+            for key, value in cells.items()
+        )
+        note = "<p><strong>The limit is ASSUMED: this is not a certificate.</strong></p>" if self.assumed else ""
+        return f"{note}<table><caption>attribound certificate</caption>{lines}</table>"
+
     # --- storage -------------------------------------------------------------------------------------------
 
     def to_record(self, epsilons: Iterable[float] = EPSILONS, cosines: Iterable[float] = COSINES) -> dict[str, Any]:
@@ -360,6 +382,11 @@ def _epsilon(epsilon: float) -> float:
 def round_down(value: float, digits: int = 4) -> str:
     """Certified numbers are rounded down for display; in decimal, for a binary product may round up."""
     return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR):f}"
+
+
+def _angle(cosine: float) -> str:
+    """The angle of a cosine in degrees, rounded up."""
+    return f"{math.ceil(math.degrees(math.acos(cosine)) - 1e-9)} degrees"
 
 
 def exact_text(value: float) -> str:

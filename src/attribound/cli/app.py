@@ -33,6 +33,7 @@ Your model:  attribound tune      find the noise level
              attribound data      get MNIST, CIFAR-10, ResNet-50
 Many inputs: attribound certify   certify a data set; resumes, uses every core
              attribound show      summarise it
+             attribound report    one page to read, share and question
              attribound export    its records as csv, json, latex, parquet
 """,
 )

@@ -1,0 +1,92 @@
+const data = JSON.parse(document.getElementById("data").textContent);
+const at = (id) => document.getElementById(id);
+const rows = data.rows, total = rows.item.length;
+const state = { cosine: data.start.cosine, epsilon: data.start.epsilon, sort: "item", class: "", status: "" };
+
+// Epsilons are whole numbers of the last digit shown, rounded down where they were made: comparing them is exact.
+const shown = (units) => (units / 10 ** data.digits).toFixed(data.digits);
+const budget = (row) => rows.epsilon[row][state.cosine];
+const holds = (row) => budget(row) > 0 && budget(row) >= state.epsilon;
+const className = (label) => label === null ? "unknown" : label in data.classes ? data.classes[label] : String(label);
+
+function fill(sentence, values) {
+  return sentence.replace(/\{(\w+)\}/g, (all, key) => key in values ? values[key] : all);
+}
+
+function make(tag, options = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(options)) {
+    if (key === "text") element.textContent = value;
+    else if (key in element && key !== "colSpan") element[key] = value;
+    else element.setAttribute(key, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+function verdict() {
+  let count = 0;
+  for (let row = 0; row < total; row += 1) count += holds(row);
+  const values = {
+    count, epsilon: shown(state.epsilon), cosine: data.cosines[state.cosine], degrees: data.degrees[state.cosine],
+  };
+  at("verdict").textContent = fill(count ? data.sentences.some : data.sentences.none, values);
+  at("epsilon-shown").textContent = values.epsilon;
+  at("cosine-shown").textContent = `at most ${values.degrees} degrees (cosine ${values.cosine})`;
+  at("epsilon").setAttribute("aria-valuetext", `epsilon ${values.epsilon}`);
+  at("cosine").setAttribute("aria-valuetext", `cosine ${values.cosine}, ${values.degrees} degrees`);
+}
+
+const kept = {
+  holds: (row) => holds(row),
+  not: (row) => !holds(row),
+  attacked: (row) => row in data.findings,
+  violated: (row) => row in data.findings && data.findings[row].violated,
+};
+
+function selection() {
+  const chosen = [];
+  const wanted = state.status;
+  for (let row = 0; row < total; row += 1) {
+    if (state.class !== "" && String(rows.label[row]) !== state.class) continue;
+    if (wanted !== "" && !(wanted in kept ? kept[wanted](row) : rows.status[row] === wanted.slice(1))) continue;
+    chosen.push(row);
+  }
+  const order = {
+    item: (a, b) => a - b,
+    low: (a, b) => budget(a) - budget(b) || a - b,
+    high: (a, b) => budget(b) - budget(a) || a - b,
+    class: (a, b) => (rows.label[a] ?? 1e9) - (rows.label[b] ?? 1e9) || a - b,
+  };
+  return chosen.sort(order[state.sort]);
+}
+
+function pill(row) {
+  if (kept.violated(row)) return make("span", { className: "pill violated", text: "violated" });
+  if (rows.status[row] === "error") return make("span", { className: "pill error", text: "error" });
+  if (!holds(row)) return make("span", { className: "pill no", text: "not " + data.word + " here" });
+  return data.guaranteed
+    ? make("span", { className: "pill yes", text: "proved" })
+    : make("span", { className: "pill assumed", text: "assumed" });
+}
+
+function setUp() {
+  if (!at("epsilon")) return;
+  Object.assign(at("epsilon"), { min: data.step, max: data.top, step: data.step, value: state.epsilon });
+  Object.assign(at("cosine"), { min: 0, max: data.cosines.length - 1, step: 1, value: state.cosine });
+  at("epsilon").addEventListener("input", (event) => { state.epsilon = Number(event.target.value); update(); });
+  at("cosine").addEventListener("input", (event) => { state.cosine = Number(event.target.value); update(); });
+}
+
+function setUpFilters() {
+  if (!at("sort")) return;
+  const labels = [...new Set(rows.label)].filter((label) => label !== null).sort((a, b) => a - b);
+  at("class").append(...labels.map((label) => make("option", { value: String(label), text: className(label) })));
+  const options = [["holds", data.word + " at the chosen epsilon"], ["not", "not " + data.word + " there"]];
+  if (Object.keys(data.findings).length) options.push(["attacked", "attacked"], ["violated", "violated by an attack"]);
+  for (const status of [...new Set(rows.status)].sort()) options.push(["=" + status, "status: " + status]);
+  at("status").append(...options.map(([value, text]) => make("option", { value, text })));
+  for (const key of ["sort", "class", "status"]) {
+    at(key).addEventListener("change", (event) => { state[key] = event.target.value; update(); });
+  }
+}

@@ -13,6 +13,7 @@ NAMES = [
     "run_overhead",
     "two_workers",
     "ray_vs_local",
+    "show_run",
     "imagenet_draw",
 ]
 

@@ -2,10 +2,10 @@
 
 import time
 
-from attribound.runs import prepare
 from attribound.runs.engines import Engine, Local
 from attribound.runs.engines.ray import Ray
-from attribound.runs.work import Task
+from attribound.runs.runner import prepare
+from attribound.runs.tasks import Task
 from benchmarks.figure import Figure
 from benchmarks.two_workers import CONFIG
 

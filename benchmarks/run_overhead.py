@@ -9,8 +9,8 @@ import torch
 import attribound as ab
 from attribound.data import mnist_sample
 from attribound.models import load_shipped
-from attribound.runs import prepare, run
 from attribound.runs.engines import Local
+from attribound.runs.runner import prepare, run
 from benchmarks.figure import Figure, race
 from benchmarks.two_workers import CONFIG
 

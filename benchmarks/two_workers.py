@@ -3,8 +3,9 @@
 import tempfile
 from pathlib import Path
 
-from attribound.runs import RunConfig, prepare, run
+from attribound.runs import RunConfig
 from attribound.runs.engines import Local
+from attribound.runs.runner import prepare, run
 from benchmarks.figure import Figure, seconds
 
 CONFIG = RunConfig(

@@ -106,7 +106,7 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
     assert not any(row["violated"] for row in summary["attacks"])
     assert (tmp_path / "uniform.png").stat().st_size > 10_000
     stored = tmp_path / "gaussian" / "001.json"
-    code, out, _ = call(capsys, "verify", stored, "--model", "mnist-cnn-noise")
+    code, out, _ = call(capsys, "verify", stored, "--model", "mnist-cnn-consistency")
     assert code == 0
     assert "every number follows from its evidence" in out
     code, out, _ = call(capsys, "verify", stored, "--model", "mnist-cnn", "--json")

@@ -31,6 +31,8 @@ ROOMS = [
     "report",
     "demo",
     "auditing",
+    "baselines",
+    "paper",
     "cli",
 ]
 HOMES = {

@@ -1,6 +1,7 @@
 """The main job, ready to run: certify real images with the shipped model and both noises, with pictures."""
 
 import json
+import shutil
 import statistics
 import time
 from collections.abc import Callable
@@ -15,19 +16,29 @@ from attribound.attacks import Direct
 from attribound.attacks.audit import Finding, audit
 from attribound.certificate import COSINES, Certificate
 from attribound.certification import certify, input_hash
-from attribound.data import Arrays, mnist_sample
+from attribound.data import mnist_sample
 from attribound.errors import ArgumentError
 from attribound.fields import Bounded, Saliency, Unit
 from attribound.fields.base import Output
 from attribound.models import load_shipped
 from attribound.noise import Gaussian, Noise, UniformBall, make_noise
 from attribound.report import plots
+from attribound.report.page import write_report
+from attribound.runs import RunConfig, Store, is_run
+from attribound.runs.audit import row_of
+from attribound.runs.runner import prepare
+from attribound.runs.tasks import Task
+from attribound.runs.work import Worker
 from attribound.training import accuracy
 
-MODEL = "mnist-cnn-noise"
-SIGMA = 0.5
+MODEL = "mnist-cnn-consistency"
+SIGMA = 0.75
+DIM = 784
 ROWS_PER_PICTURE = 4
 ATTACKED = 3
+
+
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -60,9 +71,9 @@ class DemoRun:
 
 
 def run_demo(
-    out: Path, *, items: int, samples: int, alpha: float, seed: int, progress: Callable[[str, int, int], None]
+    out: Path, *, items: int, samples: int, alpha: float, seed: int, progress: Progress
 ) -> tuple[list[DemoRun], dict[str, Any]]:
-    """Certify the first `items` images of the embedded sample and write certificates and pictures to `out`.
+    """Certify the first `items` images of the embedded sample with both noises; write runs, certificates, pictures.
 
     Args:
         out: folder for the results; made if missing.
@@ -70,33 +81,41 @@ def run_demo(
         samples: noise draws per image and noise law.
         alpha: failure probability per certificate.
         seed: seed of the draws.
-        progress: called with (noise kind, images done, images in all).
+        progress: called with (what, images done, images in all).
 
     Returns:
         The runs and the JSON summary.
     """
     started = time.perf_counter()
-    images, labels = mnist_sample()
-    data = Arrays(images, labels)
-    model = load_shipped(MODEL)
-    out.mkdir(parents=True, exist_ok=True)
     runs: list[DemoRun] = []
-    for noise in (UniformBall.from_sigma(SIGMA, images[0].numel()), Gaussian(SIGMA)):
-        certificates: list[Certificate] = []
-        for item in range(items):
-            progress(noise.kind, item, items)
-            field = Unit(Saliency(model))
-            certificates.append(
-                certify(field, images[item], noise=noise, samples=samples, alpha=alpha, seed=seed, item=item)
-            )
-        progress(noise.kind, items, items)
-        run = DemoRun(noise, certificates, accuracy(model, data), accuracy(model, data, noise))
-        _write(out, run, model, images)
+    findings: list[Finding] = []
+    for noise in (UniformBall.from_sigma(SIGMA, DIM), Gaussian(SIGMA)):
+        config = RunConfig(
+            model=MODEL,
+            data="mnist-sample",
+            noise=f"{noise.kind}:{noise.scale!r}",
+            samples=samples,
+            alpha=alpha,
+            items=items,
+            seed=seed,
+        )
+        worker, folder = Worker(prepare(config)[1]), out / noise.kind
+        if is_run(folder):
+            shutil.rmtree(folder)
+        with Store.create(folder, worker.config) as store:
+            store.note("classes", list(worker.data.classes))
+            run = _certify(store, worker, items, progress)
+            if noise.kind == "gaussian":
+                findings = _attack_a_few(store, run.certificates, worker, progress)
+        _draw(out, run, worker)
         runs.append(run)
-    findings = _attack_a_few(runs[-1].certificates, model, images, progress)
+    reports = {
+        run.noise.kind: str(write_report(out / run.noise.kind, out / f"report-{run.noise.kind}.html")) for run in runs
+    }
     summary: dict[str, Any] = {
         "runs": [run.summary() for run in runs],
         "attacks": [finding.row() for finding in findings],
+        "reports": reports,
         "out": str(out),
         "seconds": time.perf_counter() - started,
     }
@@ -104,30 +123,40 @@ def run_demo(
     return runs, summary
 
 
-def _attack_a_few(
-    certificates: list[Certificate], model: nn.Module, images: Tensor, progress: Callable[[str, int, int], None]
-) -> list[Finding]:
+def _certify(store: Store, worker: Worker, items: int, progress: Progress) -> DemoRun:
+    certificates: list[Certificate] = []
+    for item in range(items):
+        progress(worker.noise.kind, item, items)
+        certificate, outcome = worker.certify(Task(item, picture=True))
+        store.add(outcome)
+        certificate.save(store.path / f"{item:03d}.json")
+        certificates.append(certificate)
+    progress(worker.noise.kind, items, items)
+    clean, noisy = (accuracy(worker.model, worker.data, law) for law in (None, worker.noise))
+    return DemoRun(worker.noise, certificates, clean, noisy)
+
+
+def _attack_a_few(store: Store, certificates: list[Certificate], worker: Worker, progress: Progress) -> list[Finding]:
     """Attack the first certificates at their own claim: none may fall below it."""
     attacked, findings = certificates[:ATTACKED], list[Finding]()
     for number, one in enumerate(attacked):
         progress("attack", number, len(attacked))
-        attack = Direct(steps=30, samples=96, rescore_samples=4096)
-        findings.append(audit(one, Unit(Saliency(model)), images[one.item], [attack], measure_tightness=False))
+        attack, image = Direct(steps=30, samples=96, rescore_samples=4096), worker.data.image(one.item)
+        found = audit(one, worker.bounded, image, [attack], measure_tightness=False)
+        store.add_finding(one.item, row_of(found), found.worst.score.after.numpy().reshape(image.shape))
+        findings.append(found)
     progress("attack", len(attacked), len(attacked))
     return findings
 
 
-def _write(out: Path, run: DemoRun, model: nn.Module, images: Tensor) -> None:
-    """Store every certificate, and pictures of the first few."""
-    folder = out / run.noise.kind
-    folder.mkdir(exist_ok=True)
-    for certificate in run.certificates:
-        certificate.save(folder / f"{certificate.item:03d}.json")
+def _draw(out: Path, run: DemoRun, worker: Worker) -> None:
+    """A picture of the first few."""
     shown = run.certificates[:ROWS_PER_PICTURE]
+    images = [worker.data.image(one.item) for one in shown]
     figure = plots.plot_rows(
         shown,
-        [images[one.item].numpy() for one in shown],
-        [plain_map(model, images[one.item], one.target) for one in shown],
+        [image.numpy() for image in images],
+        [plain_map(worker.model, image, one.target) for image, one in zip(images, shown, strict=True)],
         title=f"{run.noise.kind} noise, sigma {SIGMA:g} per pixel: no change of size epsilon can bend the map further",
     )
     plots.save(figure, out / f"{run.noise.kind}.png")

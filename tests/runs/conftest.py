@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from attribound.runs import RunConfig, Store, prepare, run
+from attribound.runs import RunConfig, Store
 from attribound.runs.engines import Local
+from attribound.runs.runner import prepare, run
 
 CONFIG = RunConfig(model="mnist-cnn-noise", data="mnist-sample", samples=64, items=4, pictures=2)
 

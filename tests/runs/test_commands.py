@@ -170,3 +170,12 @@ def test_a_false_certificate_in_a_run_is_found(tmp_path, capsys) -> None:
     assert "VIOLATED" in out
     assert "a certificate was violated" in err
     assert (path / "violation-0.json").exists()
+
+
+def test_reading_a_run_needs_no_torch(tmp_path, capsys) -> None:
+    """`show` of many records must be quick: importing torch alone takes longer than reading 10,000 records."""
+    path = tmp_path / "run"
+    call(capsys, *CERTIFY, "--limit-items", "1", "--out", path)
+    code = "import sys; from attribound import cli; cli.run(['show', sys.argv[1]]); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

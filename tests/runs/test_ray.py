@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from attribound.runs import Store, prepare
-from attribound.runs.work import Task
+from attribound.runs import Store
+from attribound.runs.runner import prepare
+from attribound.runs.tasks import Task
 from tests.runs.conftest import CONFIG, records
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'attribound[ray]'")

@@ -10,9 +10,11 @@ import torch
 import attribound as ab
 from attribound.errors import ArgumentError, AttriboundError, FieldError, StoredDataError
 from attribound.models import load_shipped
-from attribound.runs import Store, prepare, summarise
+from attribound.runs import Store, summarise
 from attribound.runs.engines import Local
-from attribound.runs.work import Job, Task, Worker
+from attribound.runs.runner import prepare
+from attribound.runs.tasks import Task
+from attribound.runs.work import Job, Worker
 from tests.runs.conftest import CONFIG, records
 
 
@@ -145,7 +147,6 @@ class Broken(torch.nn.Module):
 
 def test_a_failing_model_is_an_error_record(monkeypatch) -> None:
     monkeypatch.setattr("attribound.runs.work.load_model", lambda *_, **__: Broken().eval())
-    monkeypatch.setattr("attribound.runs.work.torch.set_num_threads", lambda _: None)
     worker = Worker(Job(replace(CONFIG, noise="uniform:20")))
     monkeypatch.setattr(worker.data, "image", lambda _: torch.ones(1, 28, 28))
     record = worker.run(Task(0, True)).record

@@ -58,7 +58,8 @@ def certify(
     status `error`. Draws depend on (seed, item) only, so workers, engines and interruptions change no record.
     """
     from attribound.report import console
-    from attribound.runs import RunConfig, Store, prepare, run, summarise
+    from attribound.runs import RunConfig, Store, summarise
+    from attribound.runs.runner import prepare, run
 
     given = RunConfig(
         model=model,

@@ -171,6 +171,7 @@ def show_demo(certificates: Mapping[str, Sequence[Certificate]], summary: dict[s
         )
     console.print(f"\nCertificates: {summary['out']}/*/*.json   (check one: attribound verify FILE)", highlight=False)
     console.print(f"Pictures:     {summary['out']}/uniform.png, {summary['out']}/gaussian.png", highlight=False)
+    console.print(f"Report:       {summary['reports']['gaussian']}   (open it in a browser)", highlight=False)
     console.print(f"Took {summary['seconds']:.0f} s.", highlight=False)
 
 
@@ -246,3 +247,16 @@ def show_scan(scan: Mapping[str, Any]) -> None:
     console = Console()
     console.print(table)
     console.print(f"Recommended: {scan['recommended'] or 'none'}: {scan['advice']}.", highlight=False)
+
+
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> None:
+    """Any table of text with remarks."""
+    table = Table(title=title)
+    for name in columns:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    console.print(table, markup=False)
+    for note in notes:
+        console.print(f"- {note}", highlight=False, markup=False)

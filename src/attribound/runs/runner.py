@@ -19,7 +19,8 @@ from attribound.noise import parse_noise
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
 from attribound.runs.store import Store
-from attribound.runs.work import Job, Task, field_of
+from attribound.runs.tasks import Task
+from attribound.runs.work import Job, field_of
 
 _TRIED = 10
 """If none of so many first inputs can be read, the data set is to blame and not an input."""

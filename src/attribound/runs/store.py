@@ -13,7 +13,7 @@ import numpy as np
 from attribound.bounds.arguments import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.runs.config import RunConfig
-from attribound.runs.work import Outcome
+from attribound.runs.tasks import Outcome
 
 FORMAT = 1
 _FILE, _LOCK = "run.sqlite", "lock.sqlite"

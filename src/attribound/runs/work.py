@@ -3,8 +3,8 @@
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import final
 
 import torch
 from torch import Tensor, nn
@@ -20,27 +20,9 @@ from attribound.fields.base import Output
 from attribound.models import load_model
 from attribound.noise import parse_noise
 from attribound.runs.config import RunConfig
+from attribound.runs.tasks import Outcome, Task
 
 _NOISY_COPIES = 32
-
-
-@final
-@dataclass(frozen=True)
-class Task:
-    """One input to certify, and whether to keep its pictures."""
-
-    item: int
-    picture: bool
-
-
-@final
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one input: its record, and pictures by name."""
-
-    item: int
-    record: dict[str, Any]
-    pictures: dict[str, FloatArray] = field(default_factory=dict)
 
 
 @final
@@ -63,12 +45,11 @@ class Job:
 class Worker:
     """Certifies inputs one by one.
 
-    One thread each, always: sums in another order would give other last bits, and records must not depend on how many
-    workers there are.
+    Engines give it one thread, always: sums in another order would give other last bits, and records must not depend
+    on how many workers there are.
     """
 
     def __init__(self, job: Job) -> None:
-        torch.set_num_threads(1)
         self.config = job.config
         self.data: Dataset = open_data(job.config.data)
         self.model = _model(job)
@@ -83,17 +64,17 @@ class Worker:
         """Certify one input; whatever goes wrong with it becomes its record."""
         started = time.perf_counter()
         try:
-            image = self.data.image(task.item)
-            record, pictures = self._certify(image.to(self.config.device), task)
+            return self.certify(task)[1]
         except Exception as error:  # one bad input may not stop a run
             message = str(error) if isinstance(error, AttriboundError) else f"{type(error).__name__}: {error}"
             record = {"item": task.item, "label": self._label(task.item), "status": "error"}
             record |= {"message": " ".join(message.split()) or type(error).__name__}
-            pictures = {}
-        return Outcome(task.item, {**record, "seconds": time.perf_counter() - started}, pictures)
+            return Outcome(task.item, {**record, "seconds": time.perf_counter() - started})
 
-    def _certify(self, x: Tensor, task: Task) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        config = self.config
+    def certify(self, task: Task) -> tuple[Certificate, Outcome]:
+        """The certificate of one input, and what a run keeps of it."""
+        config, started = self.config, time.perf_counter()
+        x = self.data.image(task.item).to(config.device)
         found: Certificate = certify(
             self.bounded,
             x,
@@ -105,8 +86,8 @@ class Worker:
         )
         found = replace(found, label=self._label(task.item))
         record = found.to_stored(config.epsilons, config.cosines)
-        record["accuracy_noisy"] = self._accuracy(x, task.item)
-        return record, self._pictures(x, found) if task.picture else {}
+        record |= {"accuracy_noisy": self._accuracy(x, task.item), "seconds": time.perf_counter() - started}
+        return found, Outcome(task.item, record, self._pictures(x, found) if task.picture else {})
 
     def _pictures(self, x: Tensor, found: Certificate) -> dict[str, FloatArray]:
         plain = self.bounded.base.attribute(x[None], found.target)[0].detach().cpu().double().numpy()

@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 
-from attribound.runs.work import Job, Outcome, Task
+from attribound.runs.tasks import Outcome, Task
+from attribound.runs.work import Job
 
 Stop = Callable[[], bool]
 

@@ -12,7 +12,8 @@ from typing import final
 import torch
 
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
-from attribound.runs.work import Job, Outcome, Task, Worker
+from attribound.runs.tasks import Outcome, Task
+from attribound.runs.work import Job, Worker
 
 _POLL_SECONDS = 0.5
 _worker: Worker | None = None
@@ -33,6 +34,7 @@ class Local(Engine):
 def _here(job: Job, tasks: Sequence[Task], stop: Stop) -> Iterator[Outcome]:
     threads = torch.get_num_threads()
     try:
+        torch.set_num_threads(1)
         worker = Worker(job)
         for task in tasks:
             if stop():
@@ -76,6 +78,7 @@ def _begin(job: Job) -> None:
     """Start a worker process; an interrupt is the parent's business."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
     _worker = Worker(job)
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 import ray
+import torch
 
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
-from attribound.runs.work import Job, Outcome, Task, Worker
+from attribound.runs.tasks import Outcome, Task
+from attribound.runs.work import Job, Worker
 
 _POLL_SECONDS = 0.5
 
@@ -67,6 +69,7 @@ class _Actor:
     """A worker in a process of Ray's."""
 
     def __init__(self, job: Job, weights: list[Any]) -> None:
+        torch.set_num_threads(1)
         self.worker = Worker(replace(job, weights=ray.get(weights[0]) if weights else None))
 
     def run(self, task: Task) -> Outcome:

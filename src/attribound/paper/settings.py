@@ -51,7 +51,7 @@ class Settings:
     arch: str | None = None
     attribution: str | None = None
     restarts: int = 20
-    steps: int = 2
+    steps: int = 3
     alpha: float = 1e-3
     seed: int = 0
 

@@ -3,8 +3,9 @@
 import json
 from typing import Any, final
 
-from attribound.attacks import Direct
+from attribound.attacks import Attack, Direct
 from attribound.attacks.base import make_problem
+from attribound.attacks.random_directions import RandomDirections
 from attribound.bounds.paper import cosine_bound_paper
 from attribound.fields import make_field
 from attribound.noise import UniformBall
@@ -54,9 +55,8 @@ class Table8(Experiment):
         columns = ["model", "r", "epsilon", "paper's cosine", "lowest found", "median found", "certified (sound)"]
         attacks = settings.restarts * settings.items * len(rows)
         notes = [
-            f"{settings.items} images, {settings.restarts} attacks each ({attacks:,} in all; direct, {settings.steps} "
-            f"steps); "
-            "unit saliency.",
+            f"{settings.items} images, {settings.restarts} attacks each ({attacks:,} in all): a fifth follow the "
+            f"gradient for {settings.steps} steps, the others try random directions. Unit saliency.",
             f"The sound bound was violated {broken} times; the paper's T = 0.8 {false} times on these networks. On the "
             "counterexamples (attribound paper counterexamples) the paper's formula fails every time.",
         ]
@@ -111,11 +111,21 @@ def attacked(settings: Settings, model: str, radius: float) -> tuple[Cell, Cell]
     return first, Cell(key, lambda: _attack(settings, model, radius, first))
 
 
+def _attacks(settings: Settings) -> list[Attack]:
+    """A fifth of the restarts follow the gradient, the others try random directions, which are cheap."""
+    direct = max(settings.restarts // 5, 1)
+    shared: dict[str, Any] = {"samples": 8, "rescore_samples": 512}
+    return [
+        Direct(restarts=direct, steps=settings.steps, **shared),
+        RandomDirections(restarts=max(settings.restarts - direct, 1), steps=1, **shared),
+    ]
+
+
 def _attack(settings: Settings, model: str, radius: float, surveyed: Cell) -> dict[str, Any]:
     cell = json.loads((settings.out / "cells" / f"{surveyed.key}.json").read_text(encoding="utf-8"))
     network = settings.network(model)
     field = make_field(network, settings.attribution or "saliency")
-    attack = Direct(restarts=settings.restarts, steps=settings.steps, samples=8, rescore_samples=512)
+    attacks = _attacks(settings)
     rows: dict[str, list[Any]] = {
         key: [] for key in ("epsilon", "found", "certified", "paper", "sound_violated", "paper_violated")
     }
@@ -124,7 +134,7 @@ def _attack(settings: Settings, model: str, radius: float, surveyed: Cell) -> di
         problem = make_problem(
             field, image, predicted(network, image), UniformBall(radius), epsilon, samples=512, seed=settings.seed
         )
-        worst = attack.run(problem, settings.seed + item)
+        worst = min((one.run(problem, settings.seed + item) for one in attacks), key=lambda result: result.cosine)
         certified = claim.best(epsilon)[0]
         paper = cosine_bound_paper(min(cell["norm"][item], 1.0), 1.0, claim.moved_fraction(epsilon))
         most = worst.score.cosine_most

@@ -20,6 +20,7 @@ class Table9(Experiment):
     """The smallest of five radii whose certificate passes, with alpha shared among them."""
 
     name, title = "table9", "Table 9: the smallest smoothing radius on MNIST"
+    samples = 512
 
     def cells(self, settings: Settings) -> list[Cell]:
         """One survey per model and candidate, at a fifth of alpha."""

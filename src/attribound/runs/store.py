@@ -87,7 +87,10 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Release the file and the lock."""
+        """Release the file and the lock; a finished run is one plain file, readable from any medium."""
+        if self._lock is not None:
+            with contextlib.suppress(sqlite3.Error):  # a reader is still there
+                self._connection.execute("PRAGMA journal_mode=DELETE")
         for connection in (self._connection, self._lock):
             if connection is not None:
                 connection.close()

@@ -19,6 +19,8 @@ from attribound.report import plots
 MODELS = ("Standard", "IG-NORM", "IGR")
 FIGURE_RADII = (1.5, 2.0, 2.5)
 TIGHTEST = 200
+SCORED = 256
+"""Fresh draws behind each of the two maps that give the cosine found."""
 
 
 @final
@@ -55,7 +57,7 @@ class Table8(Experiment):
         columns = ["model", "r", "epsilon", "paper's cosine", "lowest found", "median found", "certified (sound)"]
         attacks = settings.restarts * settings.items * len(rows)
         notes = [
-            f"{settings.items} images, {settings.restarts} attacks each ({attacks:,} in all): a fifth follow the "
+            f"{settings.items} images, {settings.restarts} attacks each ({attacks:,} in all): a tenth follow the "
             f"gradient for {settings.steps} steps, the others try random directions. Unit saliency.",
             f"The sound bound was violated {broken} times; the paper's T = 0.8 {false} times on these networks. On the "
             "counterexamples (attribound paper counterexamples) the paper's formula fails every time.",
@@ -112,9 +114,9 @@ def attacked(settings: Settings, model: str, radius: float) -> tuple[Cell, Cell]
 
 
 def _attacks(settings: Settings) -> list[Attack]:
-    """A fifth of the restarts follow the gradient, the others try random directions, which are cheap."""
-    direct = max(settings.restarts // 5, 1)
-    shared: dict[str, Any] = {"samples": 8, "rescore_samples": 512}
+    """A tenth of the restarts follow the gradient, the others try random directions, which are cheap."""
+    direct = max(settings.restarts // 10, 1)
+    shared: dict[str, Any] = {"samples": 4, "rescore_samples": SCORED}
     return [
         Direct(restarts=direct, steps=settings.steps, **shared),
         RandomDirections(restarts=max(settings.restarts - direct, 1), steps=1, **shared),
@@ -132,13 +134,12 @@ def _attack(settings: Settings, model: str, radius: float, surveyed: Cell) -> di
     for item, image in enumerate(first_images(settings.dataset(), settings.items)):
         claim, epsilon = evidence(cell, item), cell["max_epsilon_paper"]["0.8"][item]
         problem = make_problem(
-            field, image, predicted(network, image), UniformBall(radius), epsilon, samples=512, seed=settings.seed
+            field, image, predicted(network, image), UniformBall(radius), epsilon, samples=SCORED, seed=settings.seed
         )
         worst = min((one.run(problem, settings.seed + item) for one in attacks), key=lambda result: result.cosine)
         certified = claim.best(epsilon)[0]
         paper = cosine_bound_paper(min(cell["norm"][item], 1.0), 1.0, claim.moved_fraction(epsilon))
-        most = worst.score.cosine_most
-        values = (epsilon, worst.cosine, certified, paper, most < certified, most < paper)
+        values = (epsilon, worst.cosine, certified, paper, worst.cosine < certified, worst.cosine < paper)
         for key, value in zip(rows, values, strict=True):
             rows[key].append(value)
     return rows

@@ -16,6 +16,9 @@ from matplotlib.figure import Figure
 from attribound.bounds.arguments import FloatArray
 from attribound.certificate import Certificate
 
+Picture = Figure
+"""What every function here returns."""
+
 MAP_COLOURS = "RdBu_r"
 """Diverging and readable without red-green vision; zero is neutral."""
 
@@ -128,4 +131,34 @@ def plot_scan(scan: dict[str, Any]) -> Figure:
     axes.set_xlabel(f"median certified epsilon at cosine {scan['cosine']:g}")
     axes.set_ylabel("accuracy under noise")
     axes.legend(fontsize=8, loc="lower left")
+    return figure
+
+
+def plot_gaps(panels: dict[str, tuple[list[float], list[float]]]) -> Figure:
+    """Sorted gaps between what attacks found and two bounds, one panel each: (sound, paper's)."""
+    figure, axes = pyplot.subplots(
+        1, len(panels), figsize=(3.4 * len(panels), 3), squeeze=False, sharey=True, layout="constrained"
+    )
+    for place, (title, (sound, paper)) in zip(axes[0], panels.items(), strict=True):
+        place.plot(sound, color="#0b5fa5", label="above the certified cosine")
+        place.plot(paper, color="#b35806", ls="--", label="above the paper's T (not a guarantee)")
+        place.axhline(0, color="#777777", lw=0.8)
+        place.set_title(title, fontsize=9)
+        place.set_xlabel("images, sorted", fontsize=8)
+        place.tick_params(labelsize=8)
+    axes[0, 0].set_ylabel("cosine found by attacks, minus bound", fontsize=8)
+    axes[0, 0].legend(fontsize=7)
+    return figure
+
+
+def plot_maps(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Rows of an input and its maps, all with the diverging scale."""
+    names = list(rows[0]["maps"])
+    figure, axes = pyplot.subplots(
+        len(rows), 1 + len(names), figsize=(2 * (1 + len(names)), 2.15 * len(rows)), squeeze=False, layout="constrained"
+    )
+    for places, row in zip(axes, rows, strict=True):
+        _draw_image(places[0], np.array(row["input"]), f"explained as {row['target']}")
+        for place, name in zip(places[1:], names, strict=True):
+            _draw_map(place, np.array(row["maps"][name]), name)
     return figure

@@ -17,7 +17,7 @@ def make(tmp_path):
     """Certify with a changed configuration; returns the folder."""
 
     def make(name: str = "run", engine=None, config: RunConfig = CONFIG, **changes) -> Path:
-        options = {key: changes.pop(key) for key in ("strict", "stop", "progress") if key in changes}
+        options = {key: changes.pop(key) for key in ("strict", "retry", "stop", "progress") if key in changes}
         _, job = prepare(replace(config, **changes))
         run(job, tmp_path / name, engine or Local(1), **options)
         return tmp_path / name

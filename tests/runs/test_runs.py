@@ -13,7 +13,7 @@ from attribound.models import load_shipped
 from attribound.runs import Store, summarise
 from attribound.runs.engines import Local
 from attribound.runs.runner import prepare
-from attribound.runs.tasks import Task
+from attribound.runs.tasks import Outcome, Task
 from attribound.runs.work import Job, Worker
 from tests.runs.conftest import CONFIG, records
 
@@ -124,6 +124,16 @@ def test_one_bad_item_does_not_stop_a_run(workers, make, flawed) -> None:
     assert summary.counts["error"] == 1
     assert summary.total == 3
     assert summary.errors == [{"item": 1, "message": found[1]["message"]}]
+
+
+def test_failed_inputs_are_tried_again_only_on_request(make) -> None:
+    path = make(items=2)
+    with Store.append(path) as store:
+        store.add(Outcome(1, {"item": 1, "label": 2, "status": "error", "message": "lost", "seconds": 0.0}))
+    make(items=2)
+    assert records(path)[1]["status"] == "error"
+    make(items=2, retry=True)
+    assert records(path) == records(make("whole", items=2))
 
 
 def test_strict_stops_and_keeps_what_was_done(make, flawed, tmp_path) -> None:

@@ -46,6 +46,7 @@ def certify(
     device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
     pictures: Annotated[int, typer.Option(min=0, help="Keep pictures of so many inputs, for the report.")] = 200,
     strict: Annotated[bool, typer.Option(help="Stop at the first input that fails.")] = False,
+    retry: Annotated[bool, typer.Option(help="Try inputs again that failed before.")] = False,
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
@@ -82,7 +83,7 @@ def certify(
     chosen = _engine(engine, workers, address, device)
     config, job = prepare(given, trust=trust_model)
     with interruptible() as interrupted, console.run_progress(config.cosines[0], quiet=as_json) as advance:
-        state = run(job, out, chosen, strict=strict, stop=interrupted.is_set, progress=advance)
+        state = run(job, out, chosen, strict=strict, retry=retry, stop=interrupted.is_set, progress=advance)
     if state.done < state.total and interrupted.is_set():
         again = shlex.join(["attribound", *sys.argv[1:]])
         print(f"{state.done} of {state.total} inputs are in {out}. To go on: {again}", file=sys.stderr)

@@ -91,6 +91,7 @@ def run(
     engine: Engine,
     *,
     strict: bool = False,
+    retry: bool = False,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[Progress], None] = lambda state: None,
 ) -> Progress:
@@ -101,6 +102,7 @@ def run(
         out: the run's folder.
         engine: where the work is done.
         strict: stop at the first input that fails.
+        retry: try inputs again that failed before.
         stop: once it returns True, inputs in hand are finished and stored, and the run ends.
         progress: told after every record.
     """
@@ -108,7 +110,7 @@ def run(
         data = open_data(job.config.data)
         store.note("classes", list(data.classes))
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
-        state, tasks = _begin(store, items, job.config)
+        state, tasks = _begin(store, items, job.config, retry)
         progress(state)
         outcomes = engine.outcomes(job, tasks, stop) if tasks else iter(())
         for outcome in outcomes:
@@ -120,11 +122,11 @@ def run(
     return state
 
 
-def _begin(store: Store, items: Sequence[int], config: RunConfig) -> tuple[Progress, list[Task]]:
+def _begin(store: Store, items: Sequence[int], config: RunConfig, retry: bool) -> tuple[Progress, list[Task]]:
     state, wanted = Progress(len(items)), set(items)
     done: set[int] = set()
     for record in store.records():
-        if record["item"] in wanted:
+        if record["item"] in wanted and not (retry and record["status"] == "error"):
             state.count(record, exact_text(config.cosines[0]))
             done.add(record["item"])
     state.begun_with, state.started = state.done, time.perf_counter()

@@ -12,6 +12,13 @@ from attribound.paper.table import Table, number
 DIM = 3 * 224 * 224
 
 
+def photographs(settings: Settings) -> list[Cell]:
+    """Surveys of real photographs with the given model; none without."""
+    if settings.model is None:
+        return []
+    return [survey(settings, settings.model, settings.attribution or "saliency", r, "photos") for r in RADII]
+
+
 @final
 class Table3(Experiment):
     """In closed form for c = M; with --model also measured on real photographs."""
@@ -21,9 +28,7 @@ class Table3(Experiment):
 
     def cells(self, settings: Settings) -> list[Cell]:
         """Surveys only where there is a model."""
-        if settings.model is None:
-            return []
-        return [survey(settings, settings.model, settings.attribution or "saliency", r, "photos") for r in RADII]
+        return photographs(settings)
 
     def table(self, settings: Settings, found: Found) -> Table:
         """One row per epsilon and radius."""

@@ -10,7 +10,7 @@ from attribound.paper.published import TABLE5, TABLE6, TABLE7
 from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, RADII, Cell, Settings
 from attribound.paper.survey import COSINES, median, survey
 from attribound.paper.table import Table, number
-from attribound.paper.table3 import DIM
+from attribound.paper.table3 import DIM, photographs
 
 
 class _Largest(Experiment):
@@ -81,10 +81,8 @@ class Table7(Experiment):
     items, samples, quick_items, quick_samples = 4, 64, 1, 2
 
     def cells(self, settings: Settings) -> list[Cell]:
-        """Surveys only where there is a model."""
-        if settings.model is None:
-            return []
-        return [survey(settings, settings.model, settings.attribution or "saliency", r, "photos") for r in RADII]
+        """The surveys of table 3."""
+        return photographs(settings)
 
     def table(self, settings: Settings, found: Found) -> Table:
         """One row per T and radius."""

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attribound.runs import RunConfig, Store, prepare, run
+from attribound.runs import RunConfig, Store
 from attribound.runs.engines import Local
-from attribound.runs.work import Outcome
+from attribound.runs.runner import prepare, run
+from attribound.runs.tasks import Outcome
 
 CONFIG = RunConfig(model="mnist-cnn-noise", data="mnist-sample", samples=256, items=4, pictures=4)
 EVIL = "</script><script>alert(1)</script>"
@@ -45,21 +46,23 @@ def copies(outcomes: list[Outcome], count: int, pictures: int = 200) -> Iterator
         yield Outcome(item, record, source.pictures if item < pictures else {})
 
 
+def write_run(path: Path, config: RunConfig, outcomes, classes=None, findings=()) -> Path:
+    with Store.create(path, config) as store:
+        for outcome in outcomes:
+            store.add(outcome)
+        if classes:
+            store.note("classes", classes)
+        for found in findings:
+            store.add_finding(found["item"], found, store.pictures(found["item"]).get("smoothed"))
+    return path
+
+
 @pytest.fixture
 def synthesise(tmp_path, template):
     """Write a run with given outcomes; returns its folder."""
 
     def synthesise(outcomes, name: str = "run", classes=None, findings=(), **changes) -> Path:
-        config = replace(template[0], **changes)
-        with Store.create(tmp_path / name, config) as store:
-            for outcome in outcomes:
-                store.add(outcome)
-            if classes:
-                store.note("classes", classes)
-            for finding in findings:
-                smoothed = store.pictures(finding["item"]).get("smoothed")
-                store.add_finding(finding["item"], finding, smoothed)
-        return tmp_path / name
+        return write_run(tmp_path / name, replace(template[0], **changes), outcomes, classes, findings)
 
     return synthesise
 

@@ -17,7 +17,7 @@ from attribound.certificate import certificate_from
 from attribound.errors import StoredDataError
 from attribound.report.page import write_report
 from attribound.runs import Store
-from attribound.runs.work import Outcome
+from attribound.runs.tasks import Outcome
 from tests.report.conftest import EVIL, SCAN, copies, error, finding
 
 
@@ -198,7 +198,7 @@ def test_the_papers_formula_is_a_warning(synthesise, template) -> None:
 def test_attacks_are_charted_and_a_violation_shouts(synthesise, template) -> None:
     found = [finding(one) for one in template[1][:3]]
     page = report(synthesise(template[1], findings=found))
-    assert "3 images were attacked at cosine 0.8; 3 could be broken" in page.text
+    assert "Attacked at cosine 0.8: 3 image(s); broken at a larger epsilon: 3." in page.text
     assert len(page.data["charts"]["band"]["data"]) == 2
     assert "attacked" in page.data["details"]["0"]["pictures"]
     assert page.kind == "verdict proved"

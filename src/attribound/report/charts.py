@@ -87,7 +87,7 @@ def noise_levels(scan: Mapping[str, Any]) -> dict[str, Any]:
         y=[level["accuracy_noisy"] for level in scan["levels"]],
         text=[f"sigma {level['sigma']:g}" for level in scan["levels"]],
         mode="lines+markers+text",
-        textposition="top right",
+        textposition="bottom center",
         name="noise levels",
         cliponaxis=False,
         line={"color": _COLOURS[1], "width": 2},
@@ -111,11 +111,11 @@ def noise_levels(scan: Mapping[str, Any]) -> dict[str, Any]:
 def _figure(x: str, y: str) -> graph_objects.Figure:
     layout = {
         "template": "none",
-        "margin": {"l": 58, "r": 14, "t": 28, "b": 48},
+        "margin": {"l": 58, "r": 14, "t": 14, "b": 48},
         "height": 340,
-        "legend": {"orientation": "h", "y": -0.22, "x": 0},
-        "xaxis": {"title": {"text": x}, "zeroline": False},
-        "yaxis": {"title": {"text": y}, "zeroline": False},
+        "legend": {"orientation": "h", "y": 1.03, "yanchor": "bottom", "x": 0},
+        "xaxis": {"title": {"text": x, "standoff": 8}, "zeroline": False, "automargin": True},
+        "yaxis": {"title": {"text": y, "standoff": 10}, "zeroline": False, "automargin": True},
         "hovermode": "closest",
         "dragmode": False,
     }

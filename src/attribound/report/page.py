@@ -179,7 +179,7 @@ def _attacked(run: Collected, noun: str) -> dict[str, str] | None:
     proved, broken, cosine = _proved_and_broken(run)
     seen = [one for one in broken if one is not None]
     tight = [p / b for p, b in zip(proved, broken, strict=True) if b]
-    text = f"{len(proved)} {noun}s were attacked at cosine {cosine:g}; {len(seen)} could be broken at a larger epsilon."
+    text = f"Attacked at cosine {cosine:g}: {len(proved)} {noun}(s); broken at a larger epsilon: {len(seen)}."
     if tight:
         text += f" In the median, {100 * float(np.median(tight)):.0f} % of the breaking epsilon is proved."
     return {"text": text}

@@ -152,4 +152,4 @@ def _counts(counts: dict[str, int]) -> str:
 def _attacks(run: Collected) -> str:
     if not run.findings:
         return "none tried in this run"
-    return f"{len(run.findings)} inputs attacked, {len(run.violated)} certificates violated"
+    return f"inputs attacked: {len(run.findings)}; certificates violated: {len(run.violated)}"

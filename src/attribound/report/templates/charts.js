@@ -14,7 +14,12 @@ function theme() {
 
 function themed(layout) {
   const { axis, hover, ...rest } = theme();
-  return { ...layout, ...rest, hoverlabel: hover, xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis } };
+  const height = layout.height + (innerWidth < 560 ? 70 : 0);
+  return { ...layout, ...rest, height, hoverlabel: hover, xaxis: titled(layout.xaxis, axis), yaxis: titled(layout.yaxis, axis) };
+}
+
+function titled(given, axis) {
+  return { ...given, ...axis, title: { ...given.title, font: { size: 13 } } };
 }
 
 function draw(id, figure) {
@@ -43,7 +48,11 @@ function drawFractions() {
   figure.data[0].hovertemplate = `${name}: %{y:.1%} at epsilon %{x:.3f}<extra></extra>`;
   const x = state.epsilon / 10 ** data.digits;
   figure.layout.shapes = [{ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: theme().font.color, width: 1.5, dash: "dot" } }];
-  figure.layout.annotations = [{ x, y: 1, yref: "paper", yanchor: "bottom", showarrow: false, text: `epsilon ${shown(state.epsilon)}` }];
+  const right = x > figure.layout.xaxis.range[1] / 2;
+  figure.layout.annotations = [{
+    x, y: 0.02, yref: "paper", yanchor: "bottom", xanchor: right ? "right" : "left", xshift: right ? -4 : 4,
+    showarrow: false, bgcolor: theme().hover.bgcolor, text: `epsilon ${shown(state.epsilon)}`,
+  }];
   draw("chart-fractions", figure);
 }
 
@@ -57,7 +66,7 @@ function drawCurve(row) {
   const found = data.findings[row];
   if (found) traces.push({ x: [Number(found.epsilon)], y: [Number(found.worst)], name: "worst found by attack", mode: "markers", marker: { size: 11, symbol: "x", color: "#c8553d" }, hovertemplate: "attack: cosine %{y:.3f} at epsilon %{x:.3f}<extra></extra>" });
   const layout = {
-    height: 280, margin: { l: 58, r: 14, t: 10, b: 48 }, dragmode: false, showlegend: true, legend: { orientation: "h", y: 1.14 },
+    height: 280, margin: { l: 58, r: 14, t: 10, b: 48 }, dragmode: false, showlegend: true, legend: { orientation: "h", y: 1.03, yanchor: "bottom" },
     xaxis: { title: { text: "epsilon: l2 size of the change" }, rangemode: "tozero", zeroline: false },
     yaxis: { title: { text: "cosine at least" }, range: [0, 1.03], zeroline: false },
   };
@@ -74,7 +83,7 @@ function drawFeatures(row) {
     type: "bar", name: NAMES[key], y, x: y.map((_, number) => number), marker: { color: colours[key] }, hovertemplate: "feature %{x}: %{y:.3f}<extra></extra>",
   }));
   const layout = {
-    height: 240, margin: { l: 58, r: 14, t: 10, b: 48 }, dragmode: false, legend: { orientation: "h", y: 1.16 },
+    height: 240, margin: { l: 58, r: 14, t: 10, b: 48 }, dragmode: false, legend: { orientation: "h", y: 1.03, yanchor: "bottom" },
     xaxis: { title: { text: "feature" } }, yaxis: { title: { text: "share of the map" }, zeroline: true },
   };
   Plotly.newPlot(place, traces, themed(layout), OPTIONS);

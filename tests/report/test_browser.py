@@ -1,0 +1,233 @@
+"""The page in a real browser: opens from disk, answers, never calls anybody. Screenshots go to artefacts/."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attribound.report.page import write_report
+from attribound.runs import Store
+from tests.report.conftest import EVIL, SCAN, copies, error, finding, write_run
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+if CHROMIUM is None:
+    pytest.skip("no Chromium: apt-get install chromium, or `make browser`", allow_module_level=True)
+
+ARTEFACTS = Path(__file__).parents[2] / "artefacts"
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open a file offline; console errors, failures and requests to anything but the file fail the test."""
+    problems: list[str] = []
+    contexts = []
+
+    def open_page(path: Path, width: int = 1200, height: int = 900, scheme: str = "light"):
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
+        contexts.append(context)
+        page = context.new_page()
+        address = path.resolve().as_uri()
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda failure: problems.append(str(failure)))
+        page.on("dialog", lambda dialog: (problems.append(f"a script spoke: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda r: None if r.url.startswith(("data:", "blob:", address)) else problems.append(r.url))
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, template) -> Path:
+    """Forty images, two of them failed, three attacked, noise levels scanned, with nasty names."""
+    outcomes = list(copies(template[1], 38))
+    path = write_run(
+        tmp_path_factory.mktemp("whole") / "run",
+        replace(template[0], items=40),
+        [*outcomes, error(38, f"=cannot read {EVIL}"), error(39, "@SUM(1)")],
+        classes=[f"{EVIL}{digit}" if digit == 7 else f"digit {digit}" for digit in range(10)],
+        findings=[finding(one) for one in outcomes[:3]],
+    )
+    return write_report(path, scan=SCAN)
+
+
+def slide(page, name: str, key: str, times: int = 1) -> None:
+    page.focus(f"#{name}")
+    for _ in range(times):
+        page.keyboard.press(key)
+
+
+def test_sliders_change_verdict_table_gallery_and_chart(whole, open_page) -> None:
+    page = open_page(whole)
+    first = page.inner_text("#verdict")
+    assert "38 of 40 images" in first or "of 40 images, no change" in first
+    assert first in whole.read_text(encoding="utf-8").replace("&#39;", "'")
+    before = page.inner_text("#table tbody tr:first-child td:nth-child(5)")
+    line = page.evaluate("document.getElementById('chart-fractions').layout.shapes[0].x0")
+    slide(page, "epsilon", "ArrowRight", 40)
+    second = page.inner_text("#verdict")
+    assert second != first
+    count = int(second.split()[1]) if second.startswith("For ") and second.split()[1].isdigit() else 0
+    page.select_option("#status", "holds")
+    assert page.inner_text("#count") == f"{count} of 40 images"
+    page.select_option("#status", "")
+    assert page.evaluate("document.getElementById('chart-fractions').layout.shapes[0].x0") > line
+    assert page.locator("#cards .pill.no").count() > 0
+    slide(page, "cosine", "ArrowRight", 2)
+    assert "cosine 0.9" in page.inner_text("#verdict")
+    assert "cosine 0.9" in page.inner_text("#budget-head")
+    assert page.inner_text("#table tbody tr:first-child td:nth-child(5)") < before
+    assert "cosine 0.9" in page.inner_text("#cards li:first-child")
+    slide(page, "epsilon", "End")
+    assert page.inner_text("#verdict").startswith("For none of the 40 images is it proved")
+
+
+def test_filter_and_sort(whole, open_page) -> None:
+    page = open_page(whole)
+
+    def column(number: int) -> list[str]:
+        return page.locator(f"#table tbody tr td:nth-child({number})").all_inner_texts()
+
+    page.select_option("#sort", "high")
+    budgets = [float(text) for text in column(5)]
+    assert budgets == sorted(budgets, reverse=True)
+    cards = page.locator("#cards li").first.get_attribute("data-row")
+    assert cards == page.locator("#table tbody tr").first.get_attribute("data-row")
+    page.select_option("#sort", "low")
+    assert column(4)[:2] == ["error", "error"]
+    page.select_option("#class", "7")
+    assert set(column(2)) == {f"{EVIL}7"}
+    page.select_option("#class", "")
+    page.select_option("#status", "=error")
+    assert column(9) == [f"=cannot read {EVIL}", "@SUM(1)"]
+    assert page.inner_text("#count") == "2 of 40 images"
+    page.select_option("#status", "attacked")
+    assert len(column(4)) == 3
+    page.select_option("#status", "")
+    page.click("#forth")
+    assert page.inner_text("#page") == "Page 2 of 2"
+    assert len(column(4)) == 15
+    assert page.locator("#cards li").count() == 24
+    page.click("#more")
+    assert page.locator("#cards li").count() == 38
+
+
+def test_enlarging_with_the_keyboard(whole, open_page) -> None:
+    page = open_page(whole)
+    page.focus("#cards li:first-child button")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#large-curve .main-svg")
+    assert page.inner_text("#large-title") == f"Image 0: {EVIL}7"
+    assert "worst cosine found 0.970" in page.inner_text("#large-text")
+    assert page.locator("#large-pictures img").count() == 4
+    page.screenshot(path=_artefact("dialog.png"))
+    page.click("#after")
+    assert page.inner_text("#large-title").startswith("Image 1")
+    page.keyboard.press("Escape")
+    assert not page.evaluate("document.getElementById('large').open")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"Enlarge Image 0: {EVIL}7"
+
+
+def test_everything_has_a_name(whole, open_page) -> None:
+    page = open_page(whole)
+    nameless = """() => [...document.querySelectorAll("img, input, select, button, [role=img], [role=region]")].filter(
+        (e) => !(e.alt || e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim()))
+        .map((e) => e.outerHTML)"""
+    assert page.evaluate(nameless) == []
+    assert page.evaluate("[...document.querySelectorAll('h1')].length") == 1
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+
+
+def test_downloads(whole, open_page) -> None:
+    page = open_page(whole)
+    found = {}
+    for kind in ("csv", "json"):
+        with page.expect_download() as waiting:
+            page.click(f"#{kind}")
+        found[kind] = Path(waiting.value.path()).read_text(encoding="utf-8")
+        assert waiting.value.suggested_filename == f"run.{kind}"
+    rows = list(csv.DictReader(io.StringIO(found["csv"])))
+    records = json.loads(found["json"])["records"]
+    with Store.read(whole.parent) as store:
+        stored = list(store.records())
+    assert len(rows) == len(records) == 40
+    for row, record, truth in zip(rows[:38], records, stored, strict=False):
+        assert float(row["max_epsilon.0.8"]) == record["max_epsilon"]["0.8"] == truth["max_epsilon"]["0.8"]
+        assert row["input_sha256"] == truth["input_sha256"]
+        assert record["noise"] == truth["noise"]
+    assert records[0]["attack"]["method"] == "direct"
+    assert rows[38]["message"] == f"'=cannot read {EVIL}"
+    assert rows[39]["message"] == "'@SUM(1)"
+    assert records[39]["message"] == "@SUM(1)"
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "height", "scheme"),
+    [
+        ("light", 1200, 900, "light"),
+        ("dark", 1200, 900, "dark"),
+        ("phone", 390, 844, "dark"),
+        ("tiny", 320, 640, "light"),
+    ],
+)
+def test_it_fits_and_follows_the_scheme(name, width, height, scheme, whole, open_page) -> None:
+    page = open_page(whole, width, height, scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(17, 22, 29)") == (scheme == "dark")
+    ink = page.evaluate("document.getElementById('chart-fractions').layout.font.color")
+    assert ink == ("#e8edf3" if scheme == "dark" else "#1b2430")
+    page.screenshot(path=_artefact(f"{name}.png"))
+    page.screenshot(path=_artefact(f"{name}-whole.png"), full_page=True)
+
+
+def test_it_prints_in_black_on_white(whole, open_page) -> None:
+    page = open_page(whole, scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.is_visible("nav")
+    page.wait_for_function("document.getElementById('chart-fractions').layout.font.color === '#000000'")
+    page.pdf(path=_artefact("print.pdf"))
+
+
+@pytest.mark.parametrize("case", ["empty", "errors", "one", "violated"])
+def test_odd_runs_open(case, synthesise, template, open_page) -> None:
+    outcomes = {"empty": [], "errors": [error(0), error(1)], "one": template[1][:1]}.get(case, template[1])
+    found = [finding(outcomes[0], violated=True, worst=0.4)] if case == "violated" else []
+    page = open_page(write_report(synthesise(outcomes, findings=found)))
+    page.screenshot(path=_artefact(f"{case}.png"))
+    assert page.inner_text("#verdict")
+    assert (page.locator(".alarm[role=alert]").count() > 0) == (case == "violated")
+
+
+def _artefact(name: str) -> str:
+    ARTEFACTS.mkdir(exist_ok=True)
+    return str(ARTEFACTS / name)

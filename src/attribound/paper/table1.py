@@ -13,7 +13,7 @@ from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, Cell, Settings
 from attribound.paper.table import Table, number
 
 METHODS = ("SM", "SmoothSM", "IG", "SmoothIG")
-RADIUS, PATH_STEPS, EPSILON, DRAWS = 0.5, 8, 1.0, 16
+RADIUS, PATH_STEPS, EPSILON, DRAWS = 0.5, 8, 1.0, 8
 
 
 @final

@@ -14,6 +14,7 @@ NAMES = [
     "two_workers",
     "ray_vs_local",
     "show_run",
+    "report_page",
     "imagenet_draw",
 ]
 

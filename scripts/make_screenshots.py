@@ -1,0 +1,69 @@
+"""Make the report's two screenshots for the README: `python scripts/make_screenshots.py [RUN]`.
+
+Without RUN, certifies 40 images of the embedded sample and attacks three: a few minutes.
+"""
+
+import io
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from attribound import cli
+from attribound.report.page import write_report
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+SHOTS = {
+    "report-light.png": {"width": 1180, "height": 1290, "scheme": "light", "enlarge": False},
+    "report-phone-dark.png": {"width": 390, "height": 844, "scheme": "dark", "enlarge": True},
+}
+CERTIFY = "certify --model mnist-cnn-consistency --data mnist-sample --noise gaussian:0.75 --samples 2048"
+ATTACK = "--method direct --restarts 1 --steps 5 --samples 16 --limit-items 3"
+LARGEST = 150_000
+
+
+def main() -> None:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("error: no Chromium: apt-get install chromium")
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(sys.argv[1]) if len(sys.argv) > 1 else make_run(Path(folder) / "my-run")
+        page = write_report(run, Path(folder) / "report.html")
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+            for name, shot in SHOTS.items():
+                store(IMAGES / name, take(browser, page, **shot))
+            browser.close()
+
+
+def make_run(path: Path) -> Path:
+    cli.run([*CERTIFY.split(), "--limit-items", "40", "--workers", "1", "--out", str(path)])
+    cli.run(["attack", str(path), *ATTACK.split()])
+    return path
+
+
+def take(browser, page: Path, *, width: int, height: int, scheme: str, enlarge: bool) -> bytes:
+    view = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    view.goto(page.resolve().as_uri())
+    view.wait_for_selector("html[data-ready=yes]")
+    if enlarge:
+        view.click("#cards li:first-child button")
+        view.wait_for_selector("#large-curve .main-svg")
+        view.evaluate("document.activeElement.blur()")
+    return view.screenshot()
+
+
+def store(path: Path, content: bytes) -> None:
+    """As few colours as look the same: a repository is no place for large pictures."""
+    picture = Image.open(io.BytesIO(content)).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    picture.save(path, "PNG", optimize=True)
+    print(f"{path}: {path.stat().st_size:,} bytes")
+    if path.stat().st_size > LARGEST:
+        sys.exit(f"error: expected at most {LARGEST:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -57,9 +57,9 @@ class Table8(Experiment):
         columns = ["model", "r", "epsilon", "paper's cosine", "lowest found", "median found", "certified (sound)"]
         attacks = settings.restarts * sum(len(cell["found"]) for key, cell in found.items() if "attacked" in key)
         notes = [
-            f"{settings.items} images, each attacked {settings.restarts} times per model at one of the radii ({attacks:,} "
-            "attacks in all): a tenth follow the "
-            f"gradient for {settings.steps} steps, the others try random directions. Unit saliency.",
+            f"{settings.items} images, each attacked {settings.restarts} times per model at one of the radii "
+            f"({attacks:,} attacks in all): a tenth follow the gradient for {settings.steps} steps, the others try random "
+            "directions. Unit saliency.",
             f"The sound bound was violated {broken} times; the paper's T = 0.8 {false} times on these networks. On the "
             "counterexamples (attribound paper counterexamples) the paper's formula fails every time.",
         ]

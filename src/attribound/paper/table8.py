@@ -58,7 +58,8 @@ class Table8(Experiment):
         attacks = settings.restarts * sum(len(cell["found"]) for key, cell in found.items() if "attacked" in key)
         notes = [
             f"{settings.items} images, each attacked {settings.restarts} times per model at one of the radii "
-            f"({attacks:,} attacks in all): a tenth follow the gradient for {settings.steps} steps, the others try random "
+            f"({attacks:,} attacks in all): a tenth follow the gradient for {settings.steps} steps, the others try "
+            f"random "
             "directions. Unit saliency.",
             f"The sound bound was violated {broken} times; the paper's T = 0.8 {false} times on these networks. On the "
             "counterexamples (attribound paper counterexamples) the paper's formula fails every time.",

@@ -148,6 +148,6 @@ def test_interrupt_exits_130(monkeypatch, capsys) -> None:
     def interrupted(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_closed_forms", interrupted)
+    monkeypatch.setattr(cli.bound, "_closed_forms", interrupted)
     code, _, err = call(capsys, *BALL)
     assert (code, err) == (130, "interrupted\n")

@@ -69,9 +69,14 @@ def conduct(
 
 def _once(path: Path, cell: Cell) -> Any:
     if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))
-    value = json.loads(json.dumps(cell.work()))
+        return read_cell(path)
+    stored = json.dumps({"about": cell.about, "value": cell.work()})
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(value) + "\n", encoding="utf-8")
+    partial.write_text(stored + "\n", encoding="utf-8")
     partial.replace(path)
-    return value
+    return json.loads(stored)["value"]
+
+
+def read_cell(path: Path) -> Any:
+    """What a finished cell found."""
+    return json.loads(path.read_text(encoding="utf-8"))["value"]

@@ -27,7 +27,8 @@ class _Pictures(Experiment):
     @final
     def cells(self, settings: Settings) -> list[Cell]:
         """All maps of the figure."""
-        return [Cell(f"{self.name}-{settings.tag}", lambda: self._measure(settings))]
+        about = settings.about(settings.model or self.model, self.data, sigma=SIGMA)
+        return [Cell(self.name, about, lambda: self._measure(settings))]
 
     def _measure(self, settings: Settings) -> list[dict[str, Any]]:
         network = settings.network(settings.model or self.model)
@@ -54,7 +55,7 @@ class _Pictures(Experiment):
     @final
     def table(self, settings: Settings, found: Found) -> Table:
         """What the pictures show."""
-        rows = [[str(number), str(row["target"])] for number, row in enumerate(found[f"{self.name}-{settings.tag}"])]
+        rows = [[str(number), str(row["target"])] for number, row in enumerate(found[self.cells(settings)[0].key])]
         notes = [
             f"Gaussian sigma {SIGMA:g}. The paper pairs it with a ball of radius sqrt(3) sigma = "
             f"{math.sqrt(3) * SIGMA:.3f}, "
@@ -65,7 +66,7 @@ class _Pictures(Experiment):
     @final
     def figure(self, settings: Settings, found: Found) -> plots.Picture:
         """The pictures."""
-        return plots.plot_maps(found[f"{self.name}-{settings.tag}"])
+        return plots.plot_maps(found[self.cells(settings)[0].key])
 
 
 def _rounded(values: torch.Tensor) -> list[Any]:

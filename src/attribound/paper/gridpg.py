@@ -15,6 +15,7 @@ from attribound.paper.settings import Cell, Settings, predicted
 from attribound.paper.table import Table, number
 
 SIGMA = 0.1
+MODEL, DATA = "cifar10-resnet20", "photos?size=32"
 
 
 @final
@@ -26,22 +27,25 @@ class GridPg(Experiment):
 
     def cells(self, settings: Settings) -> list[Cell]:
         """All grids."""
-        return [Cell(f"gridpg-{settings.tag}", lambda: _measure(settings))]
+        about = settings.about(settings.model or MODEL, DATA, sigma=SIGMA)
+        return [Cell("gridpg", about, lambda: _measure(settings))]
 
     def table(self, settings: Settings, found: Found) -> Table:
         """Mean share of positive attribution in the right cell."""
-        cell = found[f"gridpg-{settings.tag}"]
+        cell = found[self.cells(settings)[0].key]
         rows = [[name, number(statistics.mean(cell[name])), number(GRIDPG[name])] for name in GRIDPG]
         notes = [
-            f"{settings.items} grids of four images, each explained for each of its four classes; chance gives 0.25. "
-            "The paper: 5,000 ImageNet images. Here: CIFAR-10 ResNet-20, on photographs unless --data is given.",
+            f"{len(cell['IG']) // 4} grids of four images of {settings.data or DATA} (no two of one predicted class, "
+            f"where there "
+            "are enough), each explained for each of its four classes; chance gives 0.25. "
+            f"The paper: 5,000 ImageNet images. Here: {settings.model or MODEL}.",
             f"Gaussian sigma {SIGMA:g}; the ball has the same energy. The paper does not say which radius it took.",
         ]
         return Table(self.title, ["map", "ours", "paper's"], rows, notes)
 
 
 def _measure(settings: Settings) -> dict[str, Any]:
-    network = settings.network(settings.model or "cifar10-resnet20")
+    network = settings.network(settings.model or MODEL)
     field = IntegratedGradients(network, steps=16)
     shares: dict[str, list[float]] = {name: [] for name in GRIDPG}
     for number_, images in enumerate(_grids(settings, network)):
@@ -61,7 +65,7 @@ def _laws(dim: int) -> dict[str, Noise | None]:
 
 def _grids(settings: Settings, network: torch.nn.Module) -> list[torch.Tensor]:
     """Groups of four images with four different predicted classes where the data allow it."""
-    data = settings.dataset("photos?size=32")
+    data = settings.dataset(DATA)
     waiting: dict[int, torch.Tensor] = {}
     grids: list[torch.Tensor] = []
     for index in data.order(settings.seed):

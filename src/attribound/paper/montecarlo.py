@@ -1,6 +1,7 @@
 """Appendix C.1: the paper's interval for the sampled norm, its real coverage, and ours."""
 
 import statistics
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -18,6 +19,7 @@ from attribound.paper.experiment import Experiment, Found
 from attribound.paper.settings import Cell, Settings, first_images, predicted
 from attribound.paper.table import Table, number
 
+MODEL = "mnist-cnn"
 ALPHA, RADII, EPSILON = 0.01, (3.5, 14.0), 0.5
 
 
@@ -30,8 +32,13 @@ class MonteCarlo(Experiment):
 
     def cells(self, settings: Settings) -> list[Cell]:
         """One per radius and image."""
+        about = settings.about(settings.model or MODEL)
         return [
-            Cell(f"montecarlo-r{r:g}-{item}-{settings.tag}", lambda r=r, item=item: _measure(settings, r, item))  # type: ignore[misc]
+            Cell(
+                f"montecarlo-r{r:g}-{item}",
+                {**about, "radius": r, "item": item},
+                partial(_measure, settings, r, item),
+            )
             for r in RADII
             for item in range(settings.items)
         ]
@@ -42,7 +49,8 @@ class MonteCarlo(Experiment):
         repetitions = len(next(iter(found.values()))["paper_covers"])
         notes = [
             f"{settings.items} images x {repetitions} repetitions of {settings.samples} draws; "
-            f"unit saliency of mnist-cnn, r is the radius of the ball; T at epsilon {EPSILON:g} by the paper's "
+            f"unit saliency of {settings.model or MODEL}, r is the radius of the ball; T at epsilon {EPSILON:g} by the "
+            f"paper's "
             f"formula.",
             "Coverage: how often the lower end lies below the truth, which comes from 20 times as many draws (their "
             "two "
@@ -72,7 +80,7 @@ def _share(cells: list[Any], key: str) -> str:
 
 
 def _measure(settings: Settings, radius: float, item: int) -> dict[str, Any]:
-    network = settings.network(settings.model or "mnist-cnn")
+    network = settings.network(settings.model or MODEL)
     field = make_field(network)
     image = first_images(settings.dataset(), item + 1)[item]
     target, count = predicted(network, image), settings.samples

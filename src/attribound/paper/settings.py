@@ -1,13 +1,16 @@
 """How an experiment is run: how much, on what, where to."""
 
+import hashlib
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from torch import Tensor, nn
 
-from attribound.certification import predict
+from attribound.certification import model_hash, predict
 from attribound.data import Dataset, open_data
 from attribound.models import load_model
 
@@ -69,20 +72,43 @@ class Settings:
             return {Path(self.model).stem: self.model}
         return {name: models[name] for name in names or models}
 
-    @property
-    def tag(self) -> str:
-        """What distinguishes cells of this size from others."""
-        place = (self.data or "").replace("/", "_").replace(":", "_")
-        return f"{place}k{self.items}-n{self.samples}-s{self.seed}"
+    def about(self, model: str | None = None, otherwise: str = "mnist-sample", **constants: Any) -> dict[str, Any]:
+        """Everything that a cell follows from: cells of other settings, weights or data are other cells."""
+        spec = self.data or otherwise
+        return {
+            "items": self.items,
+            "samples": self.samples,
+            "alpha": self.alpha,
+            "seed": self.seed,
+            "quick": self.quick,
+            "model": model,
+            "model_sha256": None if model is None else model_hash(self.network(model)),
+            "data": spec,
+            "data_sha256": open_data(spec).sha256(),
+            **constants,
+        }
 
 
 @final
 @dataclass(frozen=True)
 class Cell:
-    """A piece of an experiment that is computed once and kept as JSON."""
+    """A piece of an experiment that is computed once and kept as JSON.
 
-    key: str
+    Attributes:
+        name: what it is, for people.
+        about: everything it follows from.
+        work: computes it.
+    """
+
+    name: str
+    about: dict[str, Any]
     work: Callable[[], object]
+
+    @property
+    def key(self) -> str:
+        """Name of its file: the same only if everything it follows from is the same."""
+        digest = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()
+        return f"{re.sub('[^A-Za-z0-9.-]+', '_', self.name)}-{digest[:12]}"
 
 
 def first_images(data: Dataset, items: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from pathlib import Path
 from typing import Any
 
 from attribound.bounds import moved_fraction
@@ -19,9 +20,9 @@ EPSILONS = (0.5, 1.0)
 
 def survey(settings: Settings, model: str, attribution: str, radius: float, otherwise: str = "mnist-sample") -> Cell:
     """The cell with the certificates of a model's images under uniform noise of this radius."""
-    name = model.replace("/", "_").replace(":", "_")
-    key = f"survey-{name}-{attribution}-r{radius:g}-{settings.tag}"
-    return Cell(key, lambda: _measure(settings, model, attribution, radius, settings.dataset(otherwise)))
+    about = settings.about(model, otherwise, attribution=attribution, radius=radius)
+    name = f"survey-{Path(model).stem}-{attribution}-r{radius:g}"
+    return Cell(name, about, lambda: _measure(settings, model, attribution, radius, settings.dataset(otherwise)))
 
 
 def _measure(settings: Settings, model: str, attribution: str, radius: float, data: Dataset) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+from attribound.certificate import round_down
+
 
 @final
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Table:
 def number(value: float | None, digits: int = 4) -> str:
     """A number as printed; a slash where the paper has one."""
     return "/" if value is None else f"{value:.{digits}f}"
+
+
+def certified(value: float, digits: int = 4) -> str:
+    """A number that is proved: rounded down."""
+    return round_down(value, digits)
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -25,11 +25,7 @@ class Table1(Experiment):
 
     def cells(self, settings: Settings) -> list[Cell]:
         """One per model and method."""
-        return [
-            Cell(_key(name, method, settings), lambda model=model, method=method: _measure(settings, model, method))  # type: ignore[misc]
-            for name, model in _models(settings).items()
-            for method in METHODS
-        ]
+        return [_cell(settings, name, model, method) for name, model in _models(settings).items() for method in METHODS]
 
     def table(self, settings: Settings, found: Found) -> Table:
         """Ours and the paper's, model by model."""
@@ -37,7 +33,10 @@ class Table1(Experiment):
         rows = []
         for method in METHODS:
             for metric in ("top-k", "Kendall"):
-                ours = {name: statistics.mean(found[_key(name, method, settings)][metric]) for name in models}
+                ours = {
+                    name: statistics.mean(found[_cell(settings, name, model, method).key][metric])
+                    for name, model in models.items()
+                }
                 printed = TABLE1[method, metric]
                 cells = [f"{number(ours[name])} ({number(printed.get(name))})" for name in models]
                 highest = max(ours, key=lambda name: ours[name])
@@ -62,8 +61,16 @@ def _models(settings: Settings) -> dict[str, str]:
     return settings.chosen(CIFAR_MODELS if (settings.data or "").startswith("cifar10") else MNIST_MODELS)
 
 
-def _key(name: str, method: str, settings: Settings) -> str:
-    return f"table1-{name}-{method}-t{_steps(settings)}-{settings.tag}"
+def _cell(settings: Settings, name: str, model: str, method: str) -> Cell:
+    constants: dict[str, Any] = {
+        "method": method,
+        "radius": RADIUS,
+        "path": PATH_STEPS,
+        "epsilon": EPSILON,
+        "draws": DRAWS,
+    }
+    about = settings.about(model, steps=_steps(settings), **constants)
+    return Cell(f"table1-{name}-{method}", about, lambda: _measure(settings, model, method))
 
 
 def _steps(settings: Settings) -> int:

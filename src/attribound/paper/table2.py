@@ -7,7 +7,7 @@ from attribound.paper.experiment import Experiment, Found
 from attribound.paper.published import TABLE2
 from attribound.paper.settings import MNIST_MODELS, RADII, Cell, Settings
 from attribound.paper.survey import EPSILONS, median, paper_ceiling, survey, useful_radius
-from attribound.paper.table import Table, number
+from attribound.paper.table import Table, certified, number
 
 MODELS = ("Standard", "IG-NORM", "IGR")
 
@@ -43,7 +43,7 @@ class Table2(Experiment):
             "certified",
             "note",
         ]
-        return Table(self.title, columns, rows, _notes(settings))
+        return Table(self.title, columns, rows, _notes(settings, len(cell["norm"])))
 
 
 def attribution(settings: Settings) -> str:
@@ -59,14 +59,14 @@ def _row(epsilon: float, name: str, radius: float, printed: float | None, cell: 
     if epsilon >= 2 * radius:
         note = "the balls do not meet"
     formula = number(median(cell["cosine_paper"][at]))
-    certified = number(median(cell["cosine"][at]))
-    return [at, name, f"{radius:g}", number(printed), formula, f"{moved:.6f}", number(tight), certified, note]
+    sound = certified(median(cell["cosine"][at]))
+    return [at, name, f"{radius:g}", number(printed), formula, f"{moved:.6f}", certified(tight), sound, note]
 
 
-def _notes(settings: Settings) -> list[str]:
+def _notes(settings: Settings, count: int) -> list[str]:
     radii = ", ".join(f"{useful_radius(epsilon, 784):.2f} for epsilon {epsilon:g}" for epsilon in EPSILONS)
     return [
-        f"Medians over {settings.items} images; {attribution(settings)} with unit length (M = 1 by construction; "
+        f"Medians over {count} images; {attribution(settings)} with unit length (M = 1 by construction; "
         f"the paper "
         f"does not say what its M was), {settings.samples} draws, alpha {settings.alpha:g}.",
         "-1 means: nothing can be said. p is the part of the noise that moves; the tight bound needs 2 p < c / M.",

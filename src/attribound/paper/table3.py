@@ -7,7 +7,7 @@ from attribound.paper.experiment import Experiment, Found
 from attribound.paper.published import TABLE3
 from attribound.paper.settings import RADII, Cell, Settings
 from attribound.paper.survey import median, paper_ceiling, survey, useful_radius
-from attribound.paper.table import Table, number
+from attribound.paper.table import Table, certified, number
 
 DIM = 3 * 224 * 224
 
@@ -41,7 +41,7 @@ class Table3(Experiment):
                 kappa = "" if norms is None else f"{median(norms):.3f}"
                 ceiling, tight = paper_ceiling(moved), cosine_bound(1.0, 1.0, moved)
                 cells = [f"{epsilon:g}", f"{radius:g}", number(value), number(ceiling), f"{moved:.6f}"]
-                rows.append([*cells, number(tight), kappa, f"{useful_radius(epsilon, DIM):.1f}"])
+                rows.append([*cells, certified(tight), kappa, f"{useful_radius(epsilon, DIM):.1f}"])
         columns = ["epsilon", "r", "paper's T", "its formula at c = M", "p", "tight at c = M", "c / M", "useful from r"]
         notes = [
             "At c = M nothing is left to chance or to the model: the tight bound is -1 in every row, so no certificate "

@@ -9,7 +9,7 @@ from attribound.paper.experiment import Experiment, Found
 from attribound.paper.published import TABLE5, TABLE6, TABLE7
 from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, RADII, Cell, Settings
 from attribound.paper.survey import COSINES, median, survey
-from attribound.paper.table import Table, number
+from attribound.paper.table import Table, certified, number
 from attribound.paper.table3 import DIM, photographs
 
 
@@ -44,10 +44,11 @@ class _Largest(Experiment):
                     at = f"{cosine:g}"
                     formula, sound = (median(cell[kind][at]) for kind in ("max_epsilon_paper", "max_epsilon"))
                     kappa = f"{median(cell['norm']):.3f}"
-                    rows.append([at, name, f"{radius:g}", number(value), number(formula), number(sound), kappa])
+                    rows.append([at, name, f"{radius:g}", number(value), number(formula), certified(sound), kappa])
         columns = ["T", "model", "r", "paper's epsilon", "its formula, ours", "certified", "c / M"]
         notes = [
-            f"Medians over {settings.items} images; {settings.attribution or self.attribution} with unit length, "
+            f"Medians over {len(cell['norm'])} images of {settings.data or self.data}; "
+            f"{settings.attribution or self.attribution} with unit length, "
             f"{settings.samples} draws, alpha {settings.alpha:g}. The paper's formula is not a guarantee.",
         ]
         return Table(self.title, columns, rows, notes)
@@ -95,9 +96,9 @@ class Table7(Experiment):
                 formula = max_epsilon_paper(cosine, **given)
                 cell = surveys.get(radius)
                 measured = "" if cell is None else number(median(cell["max_epsilon_paper"][f"{cosine:g}"]))
-                sound = "" if cell is None else number(median(cell["max_epsilon"][f"{cosine:g}"]))
+                sound = "" if cell is None else certified(median(cell["max_epsilon"][f"{cosine:g}"]))
                 note = "more than c <= M allows" if value > formula + 5e-5 else ""
-                cells = [f"{cosine:g}", f"{radius:g}", number(value), number(formula), number(best)]
+                cells = [f"{cosine:g}", f"{radius:g}", number(value), number(formula), certified(best)]
                 rows.append([*cells, measured, sound, note])
         columns = ["T", "r", "paper's epsilon", "its formula at c = M", "tight at c = M", "its formula, measured"]
         notes = [

@@ -143,7 +143,11 @@ def _attack_a_few(store: Store, certificates: list[Certificate], worker: Worker,
         progress("attack", number, len(attacked))
         attack, image = Direct(steps=30, samples=96, rescore_samples=4096), worker.data.image(one.item)
         found = audit(one, worker.bounded, image, [attack], measure_tightness=False)
-        store.add_finding(one.item, row_of(found), found.worst.score.after.numpy().reshape(image.shape))
+        store.add_finding(
+            one.item,
+            row_of(found, {"attacks": [repr(attack)], "cosine": 0.8, "seed": 0, "tightness": False}),
+            found.worst.score.after.numpy().reshape(image.shape),
+        )
         findings.append(found)
     progress("attack", len(attacked), len(attacked))
     return findings

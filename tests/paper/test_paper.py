@@ -73,7 +73,7 @@ class Counting(type(EXPERIMENTS["table3"]).__base__):
     calls: list[str] = []  # noqa: RUF012
 
     def cells(self, settings):
-        return [Cell(key, lambda key=key: self.work(key)) for key in ("a", "b")]
+        return [Cell(key, {}, lambda key=key: self.work(key)) for key in ("a", "b")]
 
     def work(self, key):
         self.calls.append(key)
@@ -91,6 +91,12 @@ def test_an_interrupted_experiment_goes_on(tmp_path) -> None:
         conduct(Counting(), settings)
     assert conduct(Counting(), settings).rows == [["a"], ["b"]]
     assert Counting.calls == ["a", "b", "b"]
+
+
+def test_cells_of_another_alpha_are_other_cells(tmp_path) -> None:
+    loose, strict = (Settings(out=tmp_path, items=1, samples=16, alpha=alpha) for alpha in (0.5, 1e-6))
+    keys = [EXPERIMENTS["table5"].cells(one)[0].key for one in (loose, loose, strict)]
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_latex_is_escaped() -> None:

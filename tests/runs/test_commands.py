@@ -146,6 +146,10 @@ def test_attack_of_a_run_is_stored_and_resumes(tmp_path, capsys) -> None:
         assert store.pictures(0)["attacked"].shape == (1, 28, 28)
     _, out, _ = call(capsys, "show", path, "--json")
     assert json.loads(out)["attacked"]["items"] == 2
+    harder = ("--method", "random", *ATTACK[2:])
+    call(capsys, "attack", path, *harder)  # a stronger attack is not skipped because of a weaker one
+    with Store.read(path) as store:
+        assert {one["method"] for one in store.findings().values()} == {"random"}
     code, _, err = call(capsys, "attack", path, *ATTACK, "--model", "mnist-cnn")
     assert code == 2
     assert "certifies another model than mnist-cnn" in err

@@ -168,6 +168,9 @@ def test_a_failing_model_is_an_error_record(monkeypatch) -> None:
     ("change", "error", "message"),
     [
         ({"model": "vgg"}, ArgumentError, "expected --model"),
+        ({"output": "prob"}, ArgumentError, "output"),
+        ({"arch": "resnet50"}, ArgumentError, "mnist-cnn-noise is a small-cnn, not a resnet50"),
+        ({"device": "quantum"}, ArgumentError, "cannot use --device quantum"),
         ({"data": "nothing"}, ArgumentError, "expected --data"),
         ({"noise": "laplace:1"}, ArgumentError, "expected a noise"),
         ({"bound": "tight"}, ArgumentError, "expected a bound"),
@@ -207,6 +210,31 @@ def test_pictures_are_kept_for_the_first_inputs(make, sample) -> None:
         assert set(found) == {"input", "plain", "smoothed"}
         assert np.allclose(found["input"], sample[0][1].numpy())
         assert np.linalg.norm(found["smoothed"]) == pytest.approx(records(store.path)[1]["norm"], rel=1e-6)
+
+
+def test_another_program_with_the_same_weights_is_another_model(make, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = "from attribound.models import load_shipped\ndef make():\n    return load_shipped('mnist-cnn')\n"
+    (tmp_path / "changing.py").write_text(source)
+    make(model="changing:make", items=1)
+    (tmp_path / "changing.py").write_text(source + "# another program\n")
+    with pytest.raises(AttriboundError, match="code_sha256"):
+        make(model="changing:make", items=1)
+
+
+def test_fewer_items_do_not_shrink_a_run(make) -> None:
+    make(items=2)
+    with Store.read(make(items=1)) as store:
+        assert store.config.items == 2
+
+
+def test_only_the_input_that_kills_its_worker_is_given_up(make, monkeypatch) -> None:
+    """Workers are processes: the poison is in the data's own reader, switched on by the environment."""
+    monkeypatch.setenv("ATTRIBOUND_TEST_POISON", "1")
+    path = make(model="tests.runs.poison:make", engine=Local(2))
+    found = {one["item"]: one["status"] for one in records(path)}
+    assert found == {0: "certified", 1: "error", 2: "certified", 3: "certified"}
+    assert records(path)[1]["message"] == "its worker died 3 times (out of memory?)"
 
 
 def test_preparing_fills_in_the_hashes() -> None:

@@ -72,7 +72,7 @@ def test_a_stored_factory_is_not_called(make, tmp_path, monkeypatch) -> None:
     with Store.read(path) as store:
         config = store.config.to_json()
     change(path, "UPDATE meta SET value = ? WHERE key = 'config'", json.dumps(config | {"model": "evil:make"}))
-    with pytest.raises(ArgumentError, match="which runs code: repeat it as --model if you trust it"):
+    with pytest.raises(ArgumentError, match="which may run code: repeat it as --model if you trust it"):
         audit_run(path, [])
     for command in ("show", "export"):
         assert cli.run([command, str(path)]) == 0

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from attribound.data import open_data
-from attribound.errors import AttriboundError, StoredDataError
+from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.models import SmallCNN
 from attribound.noise import Gaussian
-from attribound.training import Schedule, Standard, WithNoise, accuracy, fit
+from attribound.training import Schedule, Standard, WithNoise, accuracy, fit, fresh
 
 OBJECTIVE, SCHEDULE = WithNoise(Standard(), Gaussian(0.2)), Schedule(epochs=4, batch=50)
 
@@ -68,7 +68,7 @@ class Doomed(Standard.__base__):
 def test_a_bad_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path) -> None:
     path = tmp_path / "state.safetensors"
     with pytest.raises(AttriboundError, match="the loss became nan in epoch 2: try a smaller rate"):
-        fit(SmallCNN(), open_data("mnist-sample"), Doomed(), SCHEDULE, checkpoint=path)
+        fit(fresh(SmallCNN, 0), open_data("mnist-sample"), Doomed(), SCHEDULE, checkpoint=path)
     good = train(path)
     assert all(torch.isfinite(p).all() for p in good.parameters())
 
@@ -85,6 +85,16 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path) -> None:
     train(path, report=lambda epoch, loss: True)
     with pytest.raises(StoredDataError, match=r"is not a checkpoint of this training: it holds .*epochs=4.*epochs=5"):
         train(path, schedule=Schedule(epochs=5, batch=50))
+    with pytest.raises(StoredDataError, match="is not a checkpoint of this training"):
+        fit(fresh(SmallCNN, 9), open_data("mnist-sample"), OBJECTIVE, SCHEDULE, checkpoint=path)  # other weights
+
+
+@pytest.mark.parametrize(
+    "bad", [{"rate": float("nan")}, {"rate": -1.0}, {"momentum": 0.0}, {"decay": -1.0}, {"batch": 0}]
+)
+def test_bad_schedules(bad) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(bad))):
+        Schedule(**bad)
 
 
 def test_rates_rise_and_fall() -> None:

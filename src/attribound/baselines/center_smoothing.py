@@ -2,7 +2,7 @@
 
 The output at a point is not a mean but a *centre*: of n draws f(x + eta), the draw whose ball over half of them is
 smallest. Statement: for Gaussian noise of deviation sigma, every x~ with ||x~ - x|| <= epsilon, and a distance d with
-d(a, c) <= gamma (d(a, b) + d(b, c)): with probability at least 1 - alpha over the draws at x and at x~,
+d(a, c) <= gamma (d(a, b) + d(b, c)): with probability at least 1 - alpha over independent draws at x and at x~,
 
     d(centre(x), centre(x~)) <= gamma (1 + 2 gamma) R,
 
@@ -87,11 +87,13 @@ def center_smoothing(
         samples: n, draws that a centre is made of.
         certify_samples: m, fresh draws that bound the quantile.
         alpha: probability that a statement is false.
-        seed: seed of the draws.
+        seed: seed of the draws; a centre at another point needs another seed.
     """
     if distance not in _GAMMA:
         raise ArgumentError(f"expected `distance` angle or cosine, got {distance!r}")
     check.positive("sigma", sigma)
+    for epsilon in epsilons:
+        check.non_negative("epsilon", epsilon)
     noise = Gaussian(sigma)
     first = _directions(field, x, target, noise, int(check.count("samples", samples)), seed, 0)
     centre = first[_medoid(first)]
@@ -132,5 +134,5 @@ def _medoid(directions: Tensor) -> int:
 
 
 def _measure(cosines: Tensor, distance: Distance) -> np.ndarray:
-    values = cosines.clamp(-1, 1).numpy()
+    values = cosines.clamp(-1, 1).cpu().numpy()
     return np.arccos(values) if distance == "angle" else 1 - values

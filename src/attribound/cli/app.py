@@ -1,5 +1,6 @@
 """The command line: parse, call, print."""
 
+import os
 import signal
 import sys
 import threading
@@ -99,9 +100,9 @@ def run(arguments: list[str] | None = None) -> int:
     except Exception as error:
         # The parser's own errors (unknown option, wrong type) carry a message for the user.
         message = getattr(error, "format_message", None)
-        if message is None:
+        if message is None and os.environ.get("ATTRIBOUND_DEBUG"):
             raise
-        return _complain(message())
+        return _complain(message() if message else f"{type(error).__name__}: {error} (ATTRIBOUND_DEBUG=1 shows where)")
 
 
 _LISTS = frozenset({"--epsilon", "--cosine", "--level"})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attribound.cli.app import Arch, Data, Json, Model, Trust, app, interruptible
-from attribound.errors import ArgumentError
+from attribound.errors import ArgumentError, AttriboundError
 
 if TYPE_CHECKING:
     from attribound.runs.engines import Engine
@@ -24,7 +24,8 @@ def certify(
     data: Data,
     arch: Arch = None,
     attribution: Annotated[
-        str, typer.Option(help="saliency, ig, ig-random, input-x-gradient, guided-backprop, deconvolution, deeplift.")
+        str,
+        typer.Option(help="saliency, ig, ig-random, input-x-gradient, guided-backprop, deconvolution, deeplift, ..."),
     ] = "saliency",
     output: Annotated[str, typer.Option(help="What is explained: logit or probability.")] = "logit",
     bound: Annotated[
@@ -94,6 +95,8 @@ def certify(
         print(json.dumps({"out": str(out), **summary.to_json()}))
     else:
         console.show_summary(summary.to_json(), str(out))
+    if summary.counts.get("error") == summary.total:
+        raise AttriboundError("every input failed, see above")
 
 
 def _engine(name: str, workers: int | None, address: str | None, device: str) -> "Engine":

@@ -10,6 +10,8 @@ from torch import Tensor
 from attribound.data.base import Dataset
 from attribound.errors import ArgumentError
 
+_MOST_CLASSES = 1_000_000
+
 
 @final
 class Arrays(Dataset):
@@ -29,6 +31,8 @@ class Arrays(Dataset):
         self._images, self._labels = images, labels.long()
         self.name = name
         count = int(self._labels.max()) + 1 if len(labels) else 0
+        if count > _MOST_CLASSES:
+            raise ArgumentError(f"{name} has the label {count - 1}, expected less than {_MOST_CLASSES:,}")
         self.classes = tuple(classes) or tuple(str(label) for label in range(count))
 
     def __len__(self) -> int:

@@ -56,6 +56,7 @@ def _read_python(path: Path) -> tuple[np.ndarray, np.ndarray]:
         TypeError,
         AttributeError,
         ValueError,
+        OverflowError,
         IndexError,
         EOFError,
         pickle.PickleError,

@@ -87,7 +87,7 @@ def _download(package: Package, folder: Path, say: Callable[[str], None]) -> Pat
     say(f"fetching {package.source}")
     partial = folder / "partial"
     partial.mkdir(exist_ok=True)
-    command = [npm, "pack", package.source, "--silent", "--pack-destination", str(partial)]
+    command = [npm, "pack", package.source, "--silent", "--pack-destination", str(partial.resolve())]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     files = list(partial.glob("*.tgz"))
     if done.returncode or len(files) != 1:

@@ -24,6 +24,8 @@ def read_idx(path: str | Path) -> np.ndarray:
     if len(content) < 4 or content[:3] != b"\x00\x00\x08":
         raise StoredDataError(f"{path} is not an IDX file of bytes (magic number {content[:4].hex() or 'missing'})")
     axes = content[3]
+    if axes == 0:
+        raise StoredDataError(f"{path} has no axes")
     header = 4 + 4 * axes
     if len(content) < header:
         raise StoredDataError(f"{path} ends within its header")

@@ -19,7 +19,7 @@ def read_npz(path: str | Path) -> Arrays:
             if not isinstance(stored, np.lib.npyio.NpzFile):
                 raise StoredDataError(f"{path} is one bare array, expected an archive with `images` and `labels`")
             images, labels = (_array(stored, names, path) for names in (("images", "x"), ("labels", "y")))
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, EOFError, ValueError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, StoredDataError):
             raise
         raise StoredDataError(f"cannot read {path}: {error}") from None

@@ -49,6 +49,6 @@ def _size(where: str) -> tuple[str, int]:
     directory, mark, size = where.rpartition("?size=")
     if not mark:
         return where, IMAGENET_SIZE
-    if not size.isdigit() or int(size) < 1:
+    if not size.isdecimal() or int(size) < 1:
         raise ArgumentError(f"expected ?size= a whole number of pixels, got {size!r}")
     return directory, int(size)

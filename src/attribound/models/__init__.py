@@ -2,7 +2,7 @@
 
 from attribound.models.architectures import ARCHITECTURES, make_model
 from attribound.models.cnn import SmallCNN
-from attribound.models.load import load_model
+from attribound.models.load import code_hash, load_model
 from attribound.models.normalize import Normalize
 from attribound.models.resnet import ResNet, resnet18, resnet20, resnet50, resnet50_keras
 from attribound.models.shipped import SHIPPED, card, load_shipped
@@ -14,6 +14,7 @@ __all__ = [
     "ResNet",
     "SmallCNN",
     "card",
+    "code_hash",
     "load_model",
     "load_shipped",
     "make_model",

@@ -1,5 +1,6 @@
 """What people type after `--model`. Weights are loaded without executing code; `module:factory` is the user's own."""
 
+import hashlib
 import importlib
 import sys
 import zipfile
@@ -27,17 +28,30 @@ def load_model(spec: str, architecture: str | None = None, *, trust: bool = Fals
         trust: load exported programs (.pt2) too, parts of which torch unpickles.
     """
     if spec in SHIPPED:
+        if architecture not in (None, SHIPPED[spec]):
+            raise ArgumentError(f"{spec} is a {SHIPPED[spec]}, not a {architecture}: leave --arch out")
         return load_shipped(spec)
     path = Path(spec)
     if path.suffix == ".pt2":
         return _exported(path, trust)
-    if path.suffix in _READERS or path.exists():
+    if spec and (path.suffix in _READERS or path.exists()):
         model = _from_file(path, architecture)
     elif ":" in spec:
         model = _from_factory(spec)
     else:
         raise ArgumentError(f"expected --model {SPECS} (shipped: {', '.join(SHIPPED)}), got {spec!r}")
     return _fixed(model.eval())
+
+
+def code_hash(spec: str) -> str:
+    """SHA-256 of a model's program, where weights do not say it all: script, exported program, factory's file."""
+    path = Path(spec)
+    if path.suffix == ".pt2" or (path.suffix in {".pt", ".pth"} and path.is_file() and _is_script(path)):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    if spec in SHIPPED or path.suffix in _READERS or ":" not in spec:
+        return ""
+    source = getattr(sys.modules.get(spec.partition(":")[0]), "__file__", None)
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest() if source else ""
 
 
 def _fixed(model: nn.Module) -> nn.Module:
@@ -63,7 +77,9 @@ def _exported(path: Path, trust: bool) -> nn.Module:
 
 def _from_file(path: Path, architecture: str | None) -> nn.Module:
     if not path.is_file():
-        raise StoredDataError(f"no such file: {path}")
+        raise StoredDataError(
+            f"{path} is a folder, expected a model file" if path.is_dir() else f"no such file: {path}"
+        )
     if path.suffix not in _READERS:
         raise ArgumentError(f"expected a model file ({', '.join(_READERS)}), got {path}")
     if path.suffix != ".safetensors" and _is_script(path):
@@ -116,8 +132,8 @@ def _from_factory(spec: str) -> nn.Module:
     sys.path.insert(0, "")
     try:
         model = getattr(importlib.import_module(name), factory)()
-    except (ImportError, AttributeError) as error:
-        raise ArgumentError(f"cannot load the model {spec!r}: {error}") from None
+    except Exception as error:  # whatever the user's own code raises
+        raise ArgumentError(f"cannot load the model {spec!r}: {type(error).__name__}: {error}") from None
     finally:
         sys.path.remove("")
     if not isinstance(model, nn.Module):

@@ -217,9 +217,7 @@ def show_findings(rows: Sequence[Mapping[str, Any]], out: str) -> None:
     console = Console()
     console.print(table)
     broken = sum(row["violated"] for row in rows)
-    console.print(
-        f"{len(rows)} certificates attacked, {broken} violated. Findings: {out}/findings.json", highlight=False
-    )
+    console.print(f"{len(rows)} certificates attacked, {broken} violated. Findings are in {out}", highlight=False)
 
 
 def replay_line(outcome: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """What a run is: everything that its records follow from."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, final
 
 from attribound.errors import StoredDataError
@@ -34,6 +34,7 @@ class RunConfig:
         device: where the model runs.
         model_sha256: hash of the model's weights.
         data_sha256: hash of the data set.
+        code_sha256: hash of the model's program, if it is a script, an exported program or a factory.
     """
 
     model: str
@@ -54,6 +55,7 @@ class RunConfig:
     device: str = "cpu"
     model_sha256: str = ""
     data_sha256: str = ""
+    code_sha256: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -73,6 +75,11 @@ class RunConfig:
             if not isinstance(value, str | int | float | bool | None):
                 raise StoredDataError(f"{name} is not a run: its {key} is {type(value).__name__}")
         return cls(**plain, **lists)
+
+    def including(self, other: "RunConfig") -> "RunConfig":
+        """This configuration, grown to cover as many inputs and pictures as the other."""
+        items = None if None in (self.items, other.items) else max(self.items or 0, other.items or 0)
+        return replace(self, items=items, pictures=max(self.pictures, other.pictures))
 
     def difference(self, wanted: "RunConfig") -> str:
         """What a wanted configuration changes, as `samples 1024 -> 2048`; empty if it may continue this one."""

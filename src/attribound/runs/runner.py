@@ -14,7 +14,8 @@ from attribound.certificate import exact_text
 from attribound.certification import as_batch, check_field, model_hash
 from attribound.data import Dataset, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
-from attribound.models import load_model
+from attribound.fields.base import check_output
+from attribound.models import code_hash, load_model
 from attribound.noise import parse_noise
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
@@ -77,11 +78,21 @@ def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
     for epsilon in config.epsilons:
         check.non_negative("epsilon", epsilon)
     parse_noise(config.noise)
+    check_output(config.output)
     data = open_data(config.data)
-    model = load_model(config.model, config.arch, trust=trust).to(config.device)
+    model = load_model(config.model, config.arch, trust=trust)
+    try:
+        model = model.to(config.device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ArgumentError(f"cannot use --device {config.device}: {str(error).splitlines()[0]}") from None
     check_field(field_of(config, model))
     as_batch(model, _first_image(data).to(config.device))
-    full = replace(config, model_sha256=model_hash(model), data_sha256=data.sha256())
+    hashes: dict[str, Any] = {
+        "model_sha256": model_hash(model),
+        "data_sha256": data.sha256(),
+        "code_sha256": code_hash(config.model),
+    }
+    full = replace(config, **hashes)
     return full, Job(full, trust, _shared(model))
 
 

@@ -61,6 +61,9 @@ class Store:
             store._connection.execute("PRAGMA synchronous=NORMAL")
             store._connection.executescript(_SCHEMA)
             store._continue(config)
+        except sqlite3.Error as error:
+            store.close()
+            raise StoredDataError(f"{path} is damaged: {error}") from None
         except BaseException:
             store.close()
             raise
@@ -102,11 +105,11 @@ class Store:
         self.close()
 
     def _continue(self, config: RunConfig) -> None:
-        row = self._connection.execute("SELECT 1 FROM meta WHERE key = 'config'").fetchone()
-        if row is not None:
+        if self._get("config") is not None or self.done():
             self._check()
             if difference := self.config.difference(config):
                 raise AttriboundError(f"{self.path} was made differently ({difference}): choose another --out")
+            config = config.including(self.config)
         with self._connection:
             self._put("format", FORMAT)
             self._put("config", config.to_json())
@@ -163,7 +166,7 @@ class Store:
 
     def done(self) -> set[int]:
         """The inputs that have a record."""
-        return {int(item) for (item,) in self._connection.execute("SELECT item FROM records")}
+        return {int(item) for (item,) in self._select("SELECT item FROM records")}
 
     def records(self) -> Iterator[dict[str, Any]]:
         """All records in order of their item, one at a time."""
@@ -179,11 +182,11 @@ class Store:
 
     def pictured(self) -> list[int]:
         """The inputs with pictures."""
-        return [int(item) for (item,) in self._connection.execute("SELECT DISTINCT item FROM pictures ORDER BY item")]
+        return [int(item) for (item,) in self._select("SELECT DISTINCT item FROM pictures ORDER BY item")]
 
     def pictures(self, item: int) -> dict[str, FloatArray]:
         """Pictures of one input by name: input, plain, smoothed, attacked."""
-        rows = self._connection.execute("SELECT name, shape, float32 FROM pictures WHERE item = ?", (item,))
+        rows = self._select("SELECT name, shape, float32 FROM pictures WHERE item = ?", item)
         return {str(name): self._unpack(shape, content) for name, shape, content in rows}
 
     def _unpack(self, shape: str, content: bytes) -> FloatArray:
@@ -199,15 +202,21 @@ class Store:
 
     def _objects(self, query: str, *values: int) -> Iterator[dict[str, Any]]:
         try:
-            for (text,) in self._connection.execute(query, values):
+            for (text,) in self._select(query, *values):
                 found = json.loads(text)
                 if not isinstance(found, dict) or not isinstance(found.get("item"), int):
                     raise StoredDataError(f"{self.path} holds a record that is none")
                 yield found
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (ValueError, TypeError) as error:
             if isinstance(error, StoredDataError):
                 raise
             raise StoredDataError(f"{self.path} holds a broken record: {error}") from None
+
+    def _select(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self._connection.execute(query, values)
+        except sqlite3.Error as error:
+            raise StoredDataError(f"{self.path} holds a broken table: {error}") from None
 
     def _get(self, key: str) -> Any:
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()

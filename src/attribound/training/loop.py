@@ -8,6 +8,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from attribound.bounds import arguments as check
+from attribound.certification import model_hash
 from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.fields.base import Model
@@ -38,6 +40,15 @@ class Schedule:
     decay: float = 0.0
     momentum: float | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch"):
+            check.count(name, getattr(self, name))
+        check.positive("rate", self.rate)
+        check.non_negative("decay", self.decay)
+        if self.momentum is not None:
+            check.fraction("momentum", self.momentum)
+            check.positive("momentum", self.momentum)
 
     def rate_at(self, part: float) -> float:
         """The learning rate after this part of all steps."""
@@ -76,7 +87,7 @@ def fit(
     """
     generator = torch.Generator().manual_seed(schedule.seed)
     optimizer = _optimizer(model, schedule)
-    recipe, done = f"{objective} {schedule} {len(data)} inputs", 0
+    recipe, done = _recipe(model, data, objective, schedule), 0
     if checkpoint and checkpoint.exists():
         done = load_checkpoint(checkpoint, recipe, model, optimizer, generator)
     model.train()
@@ -86,7 +97,14 @@ def fit(
             save_checkpoint(checkpoint, recipe, epoch + 1, model, optimizer, generator)
         if report and report(epoch + 1, loss):
             break
+    if not all(torch.isfinite(value).all() for value in model.state_dict().values()):
+        raise AttriboundError("the weights became NaN or infinite: try a smaller rate")
     model.eval()
+
+
+def _recipe(model: nn.Module, data: Dataset, objective: Objective, schedule: Schedule) -> str:
+    """What a training is: a checkpoint of another one is refused."""
+    return f"{objective} {schedule} from {model_hash(model)[:12]} on {data.sha256()[:12]}"
 
 
 def _optimizer(model: nn.Module, schedule: Schedule) -> torch.optim.Optimizer:

@@ -44,11 +44,13 @@ def train(
         schedule: how long and how fast.
         out: file of the weights; `out`.checkpoint holds the state of an unfinished training.
         noise: law under which the accuracy is measured too; default Gaussian 0.25.
-        patience: stop after this many epochs without a smaller loss.
+        patience: stop after this many epochs without a smaller loss, counted from where this call began.
         command: what the user typed, for the card.
         report: called after each epoch.
         progress: called after each step.
     """
+    if not len(test):
+        raise ArgumentError(f"{test.name} is empty")
     if out.suffix != ".safetensors":
         raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -64,8 +66,10 @@ def train(
         **measure(model, test, noise or Gaussian(0.25)),
         "date": datetime.now(UTC).date().isoformat(),
     }
-    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, out)
+    partial = out.with_name(out.name + ".partial")
+    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, partial)
     out.with_suffix(".json").write_text(json.dumps(card, indent=1) + "\n")
+    partial.replace(out)
     checkpoint.unlink(missing_ok=True)
     return card
 

@@ -1,8 +1,11 @@
 """The default engine: processes on this machine that share the model's memory."""
 
 import multiprocessing
+import os
 import signal
-from collections import deque
+import threading
+import time
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -45,27 +48,45 @@ def _here(job: Job, tasks: Sequence[Task], stop: Stop) -> Iterator[Outcome]:
 
 
 def _processes(job: Job, tasks: Sequence[Task], stop: Stop, workers: int) -> Iterator[Outcome]:
-    """Keep every worker busy with one task waiting; a dead pool is replaced and its tasks are done again."""
-    waiting, deaths = deque(tasks), dict[int, int]()
-    while waiting and not stop():
+    """Keep every worker busy with one task waiting.
+
+    When a worker dies, the tasks that were out are suspects: they are done again one at a time, so that only the one
+    that kills its worker is charged.
+    """
+    waiting, suspects, deaths = deque(tasks), deque[Task](), Counter[int]()
+    while (waiting or suspects) and not stop():
         running: dict[Future[Outcome], Task] = {}
-        with _pool(job, workers) as pool:
-            try:
-                while running or (waiting and not stop()):
-                    while waiting and len(running) < 2 * workers and not stop():
-                        task = waiting.popleft()
-                        running[pool.submit(_run, task)] = task
-                    for future in wait(running, _POLL_SECONDS, FIRST_COMPLETED).done:
-                        outcome = future.result()
-                        del running[future]
-                        yield outcome
-            except BrokenProcessPool:
-                for task in running.values():
-                    deaths[task.item] = deaths.get(task.item, 0) + 1
-                    if deaths[task.item] >= MOST_DEATHS:
-                        yield lost(task, deaths[task.item])
-                    else:
-                        waiting.appendleft(task)
+        alone = bool(suspects)
+        try:
+            yield from _drain(job, suspects if alone else waiting, running, stop, 1 if alone else workers)
+        except BrokenProcessPool:
+            for task in running.values():
+                deaths[task.item] += alone
+                if deaths[task.item] >= MOST_DEATHS:
+                    yield lost(task, deaths[task.item])
+                else:
+                    suspects.append(task)
+
+
+def _drain(
+    job: Job, queue: deque[Task], running: dict[Future[Outcome], Task], stop: Stop, workers: int
+) -> Iterator[Outcome]:
+    """Outcomes of a queue by a pool of its own; `running` always holds what is out."""
+    pool, most = _pool(job, workers), 1 if workers == 1 else 2 * workers
+    try:
+        while running or (queue and not stop()):
+            while queue and len(running) < most and not stop():
+                task = queue.popleft()
+                running[pool.submit(_run, task)] = task
+            for future in wait(running, _POLL_SECONDS, FIRST_COMPLETED).done:
+                outcome = future.result()
+                del running[future]
+                yield outcome
+    finally:
+        # Nothing is out unless something went wrong or the user is impatient: then nobody waits.
+        for process in list((pool._processes or {}).values()) if running else []:
+            process.terminate()
+        pool.shutdown(wait=not running, cancel_futures=True)
 
 
 def _pool(job: Job, workers: int) -> ProcessPoolExecutor:
@@ -78,8 +99,16 @@ def _begin(job: Job) -> None:
     """Start a worker process; an interrupt is the parent's business."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
     torch.set_num_threads(1)
     _worker = Worker(job)
+
+
+def _leave_with_parent(parent: int) -> None:
+    """A worker whose parent was killed has nobody to work for."""
+    while os.getppid() == parent:
+        time.sleep(2)
+    os._exit(1)
 
 
 def _run(task: Task) -> Outcome:

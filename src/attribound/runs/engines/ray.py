@@ -42,6 +42,11 @@ class Ray(Engine):
             if started:
                 ray.shutdown()
 
+    def _room(self) -> int:
+        """How many actors the cluster can hold: one that waits for room would keep its tasks waiting too."""
+        resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        return max(int(resources.get("CPU" if self.device == "cpu" else "GPU", 1)), 1)
+
     def _outcomes(self, job: Job, tasks: Sequence[Task], stop: Stop) -> Iterator[Outcome]:
         # In a list, so that Ray hands over the reference: a restarted actor fetches the weights again.
         weights = [] if job.weights is None else [ray.put(dict(job.weights))]
@@ -51,7 +56,9 @@ class Ray(Engine):
             max_restarts=-1,
             max_task_retries=MOST_DEATHS - 1,
         )
-        idle: deque[Any] = deque(actor.remote(replace(job, weights=None), weights) for _ in range(self.workers))
+        idle: deque[Any] = deque(
+            actor.remote(replace(job, weights=None), weights) for _ in range(min(self.workers, self._room()))
+        )
         idle.extend(list(idle))
         waiting, running = deque(tasks), dict[Any, tuple[Any, Task]]()
         while running or (waiting and not stop()):

@@ -57,7 +57,13 @@ RECIPES = {
     "mnist-cnn-ig-norm": Recipe("mnist", IgNorm(), Schedule(epochs=1)),
     "mnist-cnn-igr": Recipe("mnist", Igr(weight=4.0), Schedule(epochs=2)),
     "mnist-cnn-trades-noise": Recipe("mnist", WithNoise(Trades(), Gaussian(0.5)), Schedule(epochs=2, rate=1.2e-3)),
-    "cifar10-resnet20": Recipe("cifar10", Augmented(Standard()), Schedule(epochs=12, decay=5e-4, **DESCENT), 0.25),
+    "cifar10-resnet20": Recipe(
+        "cifar10",
+        Augmented(Standard()),
+        Schedule(epochs=12, decay=5e-4, **DESCENT),
+        0.25,
+        second=(Augmented(Standard()), Schedule(epochs=2, rate=0.05, decay=5e-4, momentum=0.9)),
+    ),
     "cifar10-resnet20-noise": Recipe(
         "cifar10",
         WithNoise(Augmented(Standard()), Gaussian(0.25)),

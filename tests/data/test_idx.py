@@ -45,7 +45,9 @@ def test_broken_idx_files(content, message, tmp_path) -> None:
         read_idx(tmp_path / "x")
 
 
-@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"\x00\x00\x08\x01" + b"\x00" * 40)[:-9]])
+@pytest.mark.parametrize(
+    "content", [b"no gzip", gzip.compress(b"\x00\x00\x08\x01" + b"\x00" * 40)[:-9]], ids=["other", "cut"]
+)
 def test_broken_gzip_names_the_file(content, tmp_path) -> None:
     (tmp_path / "x.gz").write_bytes(content)
     with pytest.raises(StoredDataError, match=r"cannot read .*x\.gz"):

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -71,6 +71,16 @@ class Settings:
         if self.model is not None:
             return {Path(self.model).stem: self.model}
         return {name: models[name] for name in names or models}
+
+    @property
+    def radii(self) -> tuple[float, ...]:
+        """The paper's radii; three of them in the quick version."""
+        return RADII[::3] if self.quick else RADII
+
+    def beside(self, printed: Sequence[float | None] | None) -> list[tuple[float, float | None]]:
+        """The chosen radii, each with what the paper prints for it."""
+        values = dict(zip(RADII, printed or (None,) * len(RADII), strict=True))
+        return [(radius, values[radius]) for radius in self.radii]
 
     def about(self, model: str | None = None, otherwise: str = "mnist-sample", **constants: Any) -> dict[str, Any]:
         """Everything that a cell follows from: cells of other settings, weights or data are other cells."""

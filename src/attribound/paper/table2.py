@@ -5,7 +5,7 @@ from typing import final
 from attribound.bounds import cosine_bound, moved_fraction
 from attribound.paper.experiment import Experiment, Found
 from attribound.paper.published import TABLE2
-from attribound.paper.settings import MNIST_MODELS, RADII, Cell, Settings
+from attribound.paper.settings import MNIST_MODELS, Cell, Settings
 from attribound.paper.survey import EPSILONS, median, paper_ceiling, survey, useful_radius
 from attribound.paper.table import Table, certified, number
 
@@ -21,15 +21,14 @@ class Table2(Experiment):
     def cells(self, settings: Settings) -> list[Cell]:
         """One survey per model and radius."""
         models = settings.chosen(MNIST_MODELS, *MODELS)
-        return [survey(settings, model, attribution(settings), r) for model in models.values() for r in RADII]
+        return [survey(settings, model, attribution(settings), r) for model in models.values() for r in settings.radii]
 
     def table(self, settings: Settings, found: Found) -> Table:
         """One row per epsilon, model and radius."""
         rows = []
         for epsilon in EPSILONS:
             for name, model in settings.chosen(MNIST_MODELS, *MODELS).items():
-                printed = TABLE2.get((name, epsilon), (None,) * len(RADII))
-                for radius, value in zip(RADII, printed, strict=True):
+                for radius, value in settings.beside(TABLE2.get((name, epsilon))):
                     cell = found[survey(settings, model, attribution(settings), radius).key]
                     rows.append(_row(epsilon, name, radius, value, cell))
         columns = [

@@ -30,7 +30,7 @@ class _Largest(Experiment):
     @final
     def cells(self, settings: Settings) -> list[Cell]:
         """One survey per model and radius."""
-        return [self._survey(settings, model, r) for model in self._chosen(settings).values() for r in RADII]
+        return [self._survey(settings, model, r) for model in self._chosen(settings).values() for r in settings.radii]
 
     @final
     def table(self, settings: Settings, found: Found) -> Table:
@@ -38,8 +38,7 @@ class _Largest(Experiment):
         rows = []
         for cosine in reversed(COSINES):
             for name, model in self._chosen(settings).items():
-                printed = self.published.get((name, cosine), (None,) * len(RADII))
-                for radius, value in zip(RADII, printed, strict=True):
+                for radius, value in settings.beside(self.published.get((name, cosine))):
                     cell = found[self._survey(settings, model, radius).key]
                     at = f"{cosine:g}"
                     formula, sound = (median(cell[kind][at]) for kind in ("max_epsilon_paper", "max_epsilon"))

@@ -34,14 +34,18 @@ class Table8(Experiment):
     def cells(self, settings: Settings) -> list[Cell]:
         """A survey and its attacks per model and radius; each image is attacked at one of the radii."""
         models = settings.chosen(MNIST_MODELS, *MODELS)
-        return [cell for model in models.values() for r in RADII for cell in attacked(settings, model, r, share=True)]
+        return [
+            cell
+            for model in models.values()
+            for r in settings.radii
+            for cell in attacked(settings, model, r, share=True)
+        ]
 
     def table(self, settings: Settings, found: Found) -> Table:
         """One row per model and radius, and the violations."""
         rows, broken, false = [], 0, 0
         for name, model in settings.chosen(MNIST_MODELS, *MODELS).items():
-            printed = TABLE8.get(name, (None,) * len(RADII))
-            for radius, value in zip(RADII, printed, strict=True):
+            for radius, value in settings.beside(TABLE8.get(name)):
                 cell = found[attacked(settings, model, radius, share=True)[1].key]
                 broken += sum(cell["sound_violated"])
                 false += sum(cell["paper_violated"])

@@ -9,7 +9,7 @@ from attribound.runs.runner import prepare, run
 from benchmarks.figure import Figure, seconds
 
 CONFIG = RunConfig(
-    model="mnist-cnn-noise", data="mnist-sample", noise="gaussian:0.5", samples=8192, items=60, pictures=0
+    model="mnist-cnn-noise", data="mnist-sample", noise="gaussian:0.5", samples=8192, items=30, pictures=0
 )
 
 

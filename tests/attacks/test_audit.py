@@ -89,7 +89,9 @@ FLAGS = ("--method", "direct", "--method", "random", "--steps", "4", "--samples"
 def test_command(subject, tmp_path, capsys) -> None:
     (tmp_path / "in").mkdir()
     subject[2].save(tmp_path / "in" / "002.json")
-    code, out, err = call(capsys, "attack", tmp_path / "in", *FLAGS, "--out", tmp_path / "out")
+    code, out, err = call(
+        capsys, "attack", tmp_path / "in", "--model", "mnist-cnn-noise", *FLAGS, "--out", tmp_path / "out"
+    )
     assert code == 0
     assert "1 certificates attacked, 0 violated" in out
     assert "audit: 1 of 1" in err
@@ -102,11 +104,12 @@ def test_command_fails_loudly_at_a_violation(subject, tmp_path, capsys) -> None:
     exaggerate(subject[2]).save(tmp_path / "liar.json")
     flags = ("--method", "direct", "--steps", "25", "--samples", "100", "--cosine", "0.99", "--restarts", "1")
     flags += ("--no-tightness", "--out", tmp_path)
-    code, out, err = call(capsys, "attack", tmp_path / "liar.json", *flags)
+    model = ("--model", "mnist-cnn-noise")
+    code, out, err = call(capsys, "attack", tmp_path / "liar.json", *model, *flags)
     assert code == 1
     assert "VIOLATED" in out
     assert "a certificate was violated" in err
-    code, out, _ = call(capsys, "attack", tmp_path / "violation-liar.json", "--replay")
+    code, out, _ = call(capsys, "attack", tmp_path / "violation-liar.json", "--replay", "--model", "mnist-cnn-noise")
     assert code == 1
     assert out.startswith("VIOLATED: certified cosine")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from attribound import cli
-from attribound.bounds import moved_fraction
+from attribound.bounds import max_epsilon_paper, moved_fraction
 from attribound.paper import EXPERIMENTS, Settings, Table, conduct
-from attribound.paper.published import TABLE2, TABLE3, TABLE7
+from attribound.paper.published import TABLE2, TABLE3, TABLE5, TABLE6, TABLE7
 from attribound.paper.settings import RADII, Cell
 from attribound.paper.survey import paper_ceiling, useful_radius
 
@@ -56,6 +56,18 @@ def test_the_papers_tables_exceed_what_its_own_formula_allows() -> None:
     assert min(moved for _, moved in entries) > 0.95
     assert all(moved_fraction(e, radius=r, dim=3 * 224 * 224) > 0.99 for e in TABLE3 for r in RADII)
     assert set(TABLE7) == {0.8, 0.9}
+
+
+def test_the_papers_largest_epsilons_exceed_what_its_own_formula_allows() -> None:
+    """All 98 values are larger than the formula's value at c = M, which is its largest."""
+    imagenet = {("", cosine): row for cosine, row in TABLE7.items()}
+    beyond = [
+        value > max_epsilon_paper(cosine, norm=1.0, limit=1.0, radius=radius, dim=dim) + 5e-5
+        for table, dim in ((TABLE5, 784), (TABLE6, 3072), (imagenet, 3 * 224 * 224))
+        for (_, cosine), row in table.items()
+        for radius, value in zip(RADII, row, strict=True)
+    ]
+    assert (len(beyond), sum(beyond)) == (98, 98)
 
 
 def test_useful_radius_is_where_the_tight_bound_begins() -> None:

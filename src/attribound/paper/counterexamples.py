@@ -67,8 +67,8 @@ class Counterexamples(Experiment):
             )
         columns = ["field", "epsilon", "c / M", "true cosine", "paper's T", "paper's", "tight bound", "tight"]
         notes = [
-            f"The paper's formula is violated in {false} of {len(rows)} cases; the tight bound holds in {held}. d = {DIM}, "
-            "r = 1.",
+            f"The paper's formula is violated in {false} of {len(rows)} cases; the tight bound holds in {held}."
+            f" d = {DIM}, r = 1.",
             "Sampled with antithetic draws (2 % allowed for chance); the last field is computed in closed form.",
         ]
         return Table(self.title, columns, rows, notes)

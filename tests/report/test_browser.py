@@ -215,7 +215,6 @@ def test_it_prints_in_black_on_white(whole, open_page) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not page.is_visible("nav")
     page.wait_for_function("document.getElementById('chart-fractions').layout.font.color === '#000000'")
-    page.pdf(path=_artefact("print.pdf"))
 
 
 @pytest.mark.parametrize("case", ["empty", "errors", "one", "violated"])

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from attribound import cli
+from attribound.bounds.rules import Evidence
 from attribound.certificate import certificate_from
 from attribound.errors import StoredDataError
+from attribound.report.curves import COSINES, prove
 from attribound.report.page import write_report
 from attribound.runs import Store
 from attribound.runs.tasks import Outcome
@@ -281,3 +283,15 @@ def test_a_failed_report_leaves_the_old_one(certified, tmp_path) -> None:
         write_report(certified, target, scan={"levels": None})
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_stated_epsilon_is_shown_only_if_its_evidence_proves_it() -> None:
+    """Even a hair above what is proved is not taken over; what is proved is, to the last digit."""
+    evidence = Evidence(dim=784, noise_kind="gaussian", scale=0.5, limit=1.0, norm_lower=0.9, eigenvalue_upper=0.05)
+    proved = evidence.max_epsilon(0.8)
+    exact, more = (
+        prove([evidence], [{0.8: stated}], [0.8]).epsilons[0, COSINES.index(0.8)]
+        for stated in (proved, proved * (1 + 1e-6))
+    )
+    assert exact == proved
+    assert more < proved

@@ -15,8 +15,8 @@ from attribound.bounds.rules import Evidence
 
 COSINES = (0.0, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 _STEPS, _SHOWN, _BLOCK = 400, 80, 1000
-_TRUSTED_STEPS = 3
-"""A stated epsilon may lie so many grid steps above the one derived here; more does not follow from the evidence."""
+_ALARMING_STEPS = 3
+"""A stated epsilon so many grid steps above the one derived here is reported: it does not follow from the evidence."""
 
 
 @final
@@ -61,7 +61,12 @@ def prove(
             known = cosines_of_many([one for _, one in block], grid)
             found[rows] = np.stack([_largest(known >= cosine, grid) for cosine in wanted], axis=1)
             curves[rows] = known[:, :: _STEPS // _SHOWN]
-    overstated = [row for row, one in enumerate(stated) if not _take_over(found[row], wanted, one, top / _STEPS)]
+    alarming = _ALARMING_STEPS * top / _STEPS
+    overstated = [
+        row
+        for row, (evidence, one) in enumerate(zip(evidences, stated, strict=True))
+        if evidence is not None and not _take_over(found[row], wanted, one, evidence, alarming)
+    ]
     return Proofs(wanted, np.maximum.accumulate(found[:, ::-1], axis=1)[:, ::-1], every, curves, overstated)
 
 
@@ -99,15 +104,23 @@ def _largest(holds: np.ndarray, grid: FloatArray) -> FloatArray:
     return np.where(holds.any(axis=1), grid[last], 0.0)
 
 
-def _take_over(found: FloatArray, cosines: tuple[float, ...], stated: Mapping[float, float], step: float) -> bool:
-    """Replace grid values by the exact ones that a record states; False if it states more than it proves."""
+def _take_over(
+    found: FloatArray,
+    cosines: tuple[float, ...],
+    stated: Mapping[float, float],
+    evidence: Evidence,
+    alarming: float,
+) -> bool:
+    """Replace grid values by the exact ones that a record states and its evidence proves.
+
+    What is not proved is never taken over, however little it is; False if it is alarmingly more.
+    """
     honest = True
     for cosine, epsilon in stated.items():
         column = cosines.index(cosine)
-        if epsilon <= found[column] + _TRUSTED_STEPS * step:
-            found[column] = max(found[column], epsilon)
-        else:
-            honest = False
+        if epsilon > found[column]:
+            honest = honest and epsilon <= found[column] + alarming
+            found[column] = epsilon if evidence.best(epsilon)[0] >= cosine else found[column]
     return honest
 
 

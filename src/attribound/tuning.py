@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from attribound.bounds import arguments as check
+from attribound.certificate import round_down
 from attribound.certification import certify, check_field
 from attribound.data import Dataset
 from attribound.errors import ArgumentError
@@ -146,6 +147,6 @@ def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tup
     if enough:
         return enough[0], f"the smallest level whose median certified epsilon reaches {epsilon:g}"
     return None, (
-        f"epsilon {epsilon:g} is out of reach: {best.max_epsilon:.3g} is the best within {_TOLERATED:.0%} of the clean "
+        f"epsilon {epsilon:g} is out of reach: {round_down(best.max_epsilon, 3)} is the best within {_TOLERATED:.0%} of the clean "
         f"accuracy. Train with more noise ({train}) or ask for less"
     )

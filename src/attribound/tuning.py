@@ -146,7 +146,8 @@ def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tup
     enough = [level for level in bearable if level.max_epsilon >= epsilon]
     if enough:
         return enough[0], f"the smallest level whose median certified epsilon reaches {epsilon:g}"
+    most = round_down(best.max_epsilon, 3)
     return None, (
-        f"epsilon {epsilon:g} is out of reach: {round_down(best.max_epsilon, 3)} is the best within {_TOLERATED:.0%} of the clean "
+        f"epsilon {epsilon:g} is out of reach: {most} is the best within {_TOLERATED:.0%} of the clean "
         f"accuracy. Train with more noise ({train}) or ask for less"
     )

@@ -71,6 +71,13 @@ def test_nothing_certified_has_a_reason() -> None:
     assert "cannot be told from 0 after 500 samples; about" in empty.reason
 
 
+def test_a_model_that_ignores_its_input_is_uncertified_and_can_be_stored(tmp_path) -> None:
+    blind = ab.certify(ab.Unit(ab.Saliency(Linear(torch.zeros(2)))), torch.zeros(2), 0, noise=ab.Gaussian(1.0))
+    assert "every attribution drawn is zero" in blind.reason
+    blind.save(tmp_path / "blind.json")
+    assert ab.Certificate.load(tmp_path / "blind.json").status == "uncertified"
+
+
 def test_assumed_limits_are_marked_everywhere(tmp_path) -> None:
     field = ab.Assumed(ab.Saliency(Linear(torch.tensor([3.0, 4.0]))), 5.0)
     marked = ab.certify(field, torch.zeros(2), 0, noise=ab.Gaussian(1.0), samples=500)

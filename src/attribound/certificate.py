@@ -401,12 +401,14 @@ def _why_not(certificate: Certificate, cosine: float, epsilon: float) -> str:
     kappa, word = certificate.norm / evidence.limit, "radius" if evidence.noise_kind == "uniform" else "sigma"
     certified = "that follows from the ASSUMED limit (not a certificate)" if certificate.assumed else "certified"
     start = f"cosine {cosine:g} is not certified" + (f" at epsilon {epsilon:g}" if epsilon else "")
+    if certificate.norm == 0:
+        return f"{start}: every attribution drawn is zero; does the output that is explained depend on the input?"
     if evidence.norm_lower <= 0:
-        noise = certificate.map_radius
-        wanted = math.ceil(certificate.samples * (noise / max(certificate.norm, 1e-300)) ** 2)
+        noise = certificate.map_radius / certificate.norm
+        wanted = certificate.samples * max(noise * noise, 2.0)
         return (
             f"{start}: the smoothed map's norm ({certificate.norm:.3g}) cannot be told from 0 after "
-            f"{certificate.samples} samples; about {max(wanted, 2 * certificate.samples):,} samples may do, or a "
+            f"{certificate.samples} samples; about {wanted:,.0f} samples may do, or a "
             f"smaller {word} or a model trained with noise (norm / limit is {kappa:.3g})"
         )
     largest = certificate.max_epsilon(cosine)

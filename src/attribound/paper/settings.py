@@ -39,8 +39,8 @@ class Settings:
         model: one model instead of the table's own; with `arch` if it is a file.
         arch: its architecture.
         attribution: method; None: the table's own.
-        restarts: attacks per image.
-        steps: iterations per attack.
+        restarts: short attacks per image (table 8, figure 2), beside a long one.
+        steps: iterations of the long one.
         alpha: failure probability per certificate.
         seed: seed of everything.
     """
@@ -54,7 +54,7 @@ class Settings:
     arch: str | None = None
     attribution: str | None = None
     restarts: int = 20
-    steps: int = 3
+    steps: int = 20
     alpha: float = 1e-3
     seed: int = 0
 

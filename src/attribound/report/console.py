@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -14,6 +15,9 @@ from rich.table import Table
 from attribound.certificate import Certificate, round_down
 
 Advance = Callable[[str, int, int], None]
+
+_WIDEST = 200
+"""Columns that a table may take in a file or pipe, where nobody's window is too narrow."""
 
 
 @contextlib.contextmanager
@@ -249,12 +253,15 @@ def show_scan(scan: Mapping[str, Any]) -> None:
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> None:
     """Any table of text with remarks."""
-    table = Table(title=title)
+    table = Table(title=title, box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for name in columns:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*row)
     console = Console()
+    if not console.is_terminal:
+        wide = console.options.update(max_width=_WIDEST)
+        console.width = max(console.width, console.measure(table, options=wide).maximum)
     console.print(table, markup=False)
     for note in notes:
         console.print(f"- {note}", highlight=False, markup=False)

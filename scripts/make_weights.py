@@ -1,16 +1,19 @@
 """Make the embedded sample and all shipped weights: `python scripts/make_weights.py --mnist DIR --cifar10 DIR`.
 
 The folders hold MNIST's IDX files and CIFAR-10's batches (`attribound data fetch` gets them). Everything takes about
-three hours on two cores; `--only NAME` makes one part, and an interrupted training resumes.
+four hours on two cores; `--only NAME` makes one part. An interrupted training resumes, and a phase whose weights are
+there is not repeated: delete them to make them anew.
 """
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 
 from attribound.data import Dataset, open_data
 from attribound.models import SHIPPED, make_model
@@ -35,13 +38,18 @@ PER_DIGIT = 30
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one shipped model is made, perhaps in two phases, and the noise under which its card gives the accuracy."""
+    """How one shipped model is made, perhaps in phases, and the noise under which its card gives the accuracy."""
 
     data: str
     objective: Objective
     schedule: Schedule
     sigma: float = 0.5
-    second: tuple[Objective, Schedule] | None = None
+    then: tuple[tuple[Objective, Schedule], ...] = ()
+
+    @property
+    def phases(self) -> list[tuple[Objective, Schedule]]:
+        """All phases in order."""
+        return [(self.objective, self.schedule), *self.then]
 
 
 DESCENT = {"rate": 0.2, "momentum": 0.9}
@@ -62,7 +70,10 @@ RECIPES = {
         Augmented(Standard()),
         Schedule(epochs=12, decay=5e-4, **DESCENT),
         0.25,
-        second=(Augmented(Standard()), Schedule(epochs=2, rate=0.05, decay=5e-4, momentum=0.9)),
+        then=(
+            (Augmented(Standard()), Schedule(epochs=2, rate=0.05, decay=5e-4, momentum=0.9)),
+            (Augmented(Standard()), Schedule(epochs=10, rate=0.1, decay=5e-4, momentum=0.9, seed=1)),
+        ),
     ),
     "cifar10-resnet20-noise": Recipe(
         "cifar10",
@@ -70,9 +81,11 @@ RECIPES = {
         Schedule(epochs=10, decay=1e-4, **DESCENT),
         0.25,
         # Batch norm that has seen only noise misjudges clean images: a few epochs with both.
-        second=(
-            WithNoise(Augmented(Standard()), Gaussian(0.25), share=0.7),
-            Schedule(epochs=2, rate=0.05, decay=1e-4, momentum=0.9),
+        then=(
+            (
+                WithNoise(Augmented(Standard()), Gaussian(0.25), share=0.7),
+                Schedule(epochs=2, rate=0.05, decay=1e-4, momentum=0.9),
+            ),
         ),
     ),
 }
@@ -95,9 +108,11 @@ def make_weights(name: str, folder: str) -> None:
     learn.name, test.name = f"{recipe.data} train", f"{recipe.data} test"
     model = fresh(lambda: make_model(SHIPPED[name]), recipe.schedule.seed)
     out = PACKAGE / "models" / "weights" / f"{name}.safetensors"
-    phases = [(recipe.objective, recipe.schedule), *([recipe.second] if recipe.second else [])]
-    cards = [
-        train(
+    before = finished(out.with_suffix(".json"), recipe)
+    if before:
+        model.load_state_dict(load_file(out))
+    for objective, schedule in recipe.phases[len(before) :]:
+        card = train(
             model,
             SHIPPED[name],
             learn,
@@ -109,12 +124,22 @@ def make_weights(name: str, folder: str) -> None:
             command=f"python scripts/make_weights.py --{recipe.data} DIR --only {name}",
             report=lambda epoch, loss: print(f"{name} epoch {epoch}: {loss:.4f}", flush=True),
         )
-        for objective, schedule in phases
-    ]
-    if len(cards) > 1:
-        cards[-1]["before"] = {key: cards[0][key] for key in ("objective", "schedule", "test_accuracy")}
-        out.with_suffix(".json").write_text(json.dumps(cards[-1], indent=1) + "\n")
-    print(json.dumps(cards[-1]), flush=True)
+        out.with_suffix(".json").write_text(json.dumps({**card, "before": before}, indent=1) + "\n")
+        before = [*before, {key: card[key] for key in PHASE}]
+        print(json.dumps(card), flush=True)
+
+
+PHASE = ("objective", "schedule", "test_accuracy")
+
+
+def finished(card: Path, recipe: Recipe) -> list[dict[str, Any]]:
+    """The phases behind stored weights, if they are this recipe's first ones."""
+    if not card.exists():
+        return []
+    last = json.loads(card.read_text())
+    done = [*last.get("before", []), {key: last[key] for key in PHASE}]
+    wanted = [(repr(objective), asdict(schedule)) for objective, schedule in recipe.phases]
+    return done if [(one["objective"], one["schedule"]) for one in done] == wanted[: len(done)] else []
 
 
 def main() -> None:

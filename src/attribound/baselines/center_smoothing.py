@@ -1,23 +1,7 @@
 """Center smoothing (Kumar & Goldstein 2021), written from its paper, as a peer with its own guarantee.
 
-The output at a point is not a mean but a *centre*: of n draws f(x + eta), the draw whose ball over half of them is
-smallest. Statement: for Gaussian noise of deviation sigma, every x~ with ||x~ - x|| <= epsilon, and a distance d with
-d(a, c) <= gamma (d(a, b) + d(b, c)): with probability at least 1 - alpha over independent draws at x and at x~,
-
-    d(centre(x), centre(x~)) <= gamma (1 + 2 gamma) R,
-
-where R is an upper confidence bound on the q-quantile of d(f(x + eta), centre(x)),
-q = Phi(Phi^-1(1/2 + Delta) + epsilon / sigma) and Delta = sqrt(ln(3 / alpha) / 2n).
-
-Proof. Let B be the ball of radius R around centre(x). With probability 1 - alpha/3 (one-sided DKW inequality on m
-fresh draws) its mass at x is at least q, hence at x~ at least 1/2 + Delta (Neyman-Pearson for Gaussian shifts). With
-probability 1 - alpha/3 (Hoeffding) more than half of the n draws at x~ lie in B. Any two points of B are within 2
-gamma R of each other, so a ball of radius 2 gamma R around one of these draws covers more than half of the draws, and
-so the smallest such ball, around centre(x~), has at most that radius. It covers at least half of the draws, B more
-than half: they share a draw, and gamma (R + 2 gamma R) bounds the distance of the two centres. (The last alpha/3 is
-not needed.)
-
-The certificate is about centres, single draws: noisier maps than the mean that attribound shows.
+The output at a point is not a mean but a *centre*: of n draws, the one whose ball over half of them is smallest.
+Statement and proof: docs/theory/center-smoothing.md.
 """
 
 import math

@@ -9,9 +9,9 @@ from attribound.paper.settings import Settings
 from attribound.paper.table import Table
 from attribound.paper.table1 import Table1
 from attribound.paper.table2 import Table2
-from attribound.paper.table3 import Table3
+from attribound.paper.table3 import Table3, Table7
 from attribound.paper.table4 import Table4
-from attribound.paper.table5 import Table5, Table6, Table7
+from attribound.paper.table5 import Table5, Table6
 from attribound.paper.table8 import Figure2, Table8
 from attribound.paper.table9 import Table9
 

@@ -23,7 +23,7 @@ class GridPg(Experiment):
     """2 x 2 grids of images of different predicted classes."""
 
     name, title = "gridpg", "GridPG of IG, Gaussian and uniformly smoothed IG"
-    items, samples, quick_items, quick_samples = 40, 64, 1, 2
+    items, samples, quick_items, quick_samples = 20, 16, 1, 2
 
     def cells(self, settings: Settings) -> list[Cell]:
         """All grids."""

@@ -1,10 +1,13 @@
-"""Table 3: the paper's T on images of ImageNet's size."""
+"""Tables 3 and 7: images of ImageNet's size, in closed form for c = M and with --model also measured."""
 
-from typing import final
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, final
 
-from attribound.bounds import cosine_bound, moved_fraction
+from attribound.bounds import cosine_bound, max_epsilon, moved_fraction
+from attribound.bounds.paper import max_epsilon_paper
 from attribound.paper.experiment import Experiment, Found
-from attribound.paper.published import TABLE3
+from attribound.paper.published import TABLE3, TABLE7
 from attribound.paper.settings import RADII, Cell, Settings
 from attribound.paper.survey import median, paper_ceiling, survey, useful_radius
 from attribound.paper.table import Table, certified, number
@@ -12,40 +15,78 @@ from attribound.paper.table import Table, certified, number
 DIM = 3 * 224 * 224
 
 
-def photographs(settings: Settings) -> list[Cell]:
-    """Surveys of real photographs with the given model; none without."""
-    if settings.model is None:
-        return []
-    return [survey(settings, settings.model, settings.attribution or "saliency", r, "photos") for r in RADII]
+class _Photographs(Experiment):
+    """One row per level (epsilon or T) and radius; the measured columns are empty without a model."""
+
+    items, samples, quick_items, quick_samples = 4, 64, 1, 2
+    published: ClassVar[Mapping[float, tuple[float | None, ...]]]
+    columns: ClassVar[Sequence[str]]
+    notes: ClassVar[Sequence[str]]
+
+    @final
+    def cells(self, settings: Settings) -> list[Cell]:
+        """Surveys of real photographs with the given model."""
+        if settings.model is None:
+            return []
+        return [survey(settings, settings.model, settings.attribution or "saliency", r, "photos") for r in RADII]
+
+    @final
+    def table(self, settings: Settings, found: Found) -> Table:
+        """The paper's values beside the closed forms and what was measured."""
+        measured = {cell["radius"]: cell for cell in found.values()}
+        rows = [
+            [f"{level:g}", f"{radius:g}", number(value), *self.row(level, radius, value, measured.get(radius))]
+            for level, values in self.published.items()
+            for radius, value in zip(RADII, values, strict=True)
+        ]
+        return Table(self.title, self.columns, rows, self.notes)
+
+    @abstractmethod
+    def row(self, level: float, radius: float, printed: float | None, cell: Found | None) -> list[str]:
+        """What stands beside the paper's value."""
 
 
 @final
-class Table3(Experiment):
-    """In closed form for c = M; with --model also measured on real photographs."""
+class Table3(_Photographs):
+    """T by epsilon and radius."""
 
     name, title = "table3", "Table 3: the paper's lower bound T on ImageNet-sized inputs"
-    items, samples, quick_items, quick_samples = 4, 64, 1, 2
+    published = TABLE3
+    columns = ("epsilon", "r", "paper's T", "its formula at c = M", "p", "tight at c = M", "c / M", "useful from r")
+    notes = (
+        "At c = M nothing is left to chance or to the model: the tight bound is -1 in every row, so no certificate "
+        "exists at these radii whatever the network.",
+        "c / M: median of the unit saliency's norm on real photographs, with --model only.",
+    )
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """Surveys only where there is a model."""
-        return photographs(settings)
+    def row(self, level: float, radius: float, printed: float | None, cell: Found | None) -> list[str]:
+        """Both formulas at c = M."""
+        moved = moved_fraction(level, radius=radius, dim=DIM)
+        ceiling, tight = paper_ceiling(moved), cosine_bound(1.0, 1.0, moved)
+        kappa = "" if cell is None else f"{median(cell['norm']):.3f}"
+        return [number(ceiling), f"{moved:.6f}", certified(tight), kappa, f"{useful_radius(level, DIM):.1f}"]
 
-    def table(self, settings: Settings, found: Found) -> Table:
-        """One row per epsilon and radius."""
-        surveys = {cell["radius"]: cell for cell in found.values()}
-        rows = []
-        for epsilon, printed in TABLE3.items():
-            for radius, value in zip(RADII, printed, strict=True):
-                moved = moved_fraction(epsilon, radius=radius, dim=DIM)
-                norms = surveys[radius]["norm"] if radius in surveys else None
-                kappa = "" if norms is None else f"{median(norms):.3f}"
-                ceiling, tight = paper_ceiling(moved), cosine_bound(1.0, 1.0, moved)
-                cells = [f"{epsilon:g}", f"{radius:g}", number(value), number(ceiling), f"{moved:.6f}"]
-                rows.append([*cells, certified(tight), kappa, f"{useful_radius(epsilon, DIM):.1f}"])
-        columns = ["epsilon", "r", "paper's T", "its formula at c = M", "p", "tight at c = M", "c / M", "useful from r"]
-        notes = [
-            "At c = M nothing is left to chance or to the model: the tight bound is -1 in every row, so no certificate "
-            "exists at these radii whatever the network.",
-            "c / M: median of the unit saliency's norm on real photographs, with --model only.",
-        ]
-        return Table(self.title, columns, rows, notes)
+
+@final
+class Table7(_Photographs):
+    """The largest epsilon by T and radius."""
+
+    name, title = "table7", "Table 7: the largest epsilon on ImageNet-sized inputs"
+    published = TABLE7
+    columns = (
+        *("T", "r", "paper's epsilon", "its formula at c = M", "tight at c = M"),
+        *("its formula, measured", "certified, measured", "note"),
+    )
+    notes = (
+        "At c = M no network can do better: the certified epsilon of the tight theorem is an upper limit for all.",
+        "The measured columns need --model (attribound data fetch resnet50) and photographs.",
+    )
+
+    def row(self, level: float, radius: float, printed: float | None, cell: Found | None) -> list[str]:
+        """Both formulas at c = M, and measured."""
+        given = {"norm": 1.0, "limit": 1.0, "radius": radius, "dim": DIM}
+        formula, tight = max_epsilon_paper(level, **given), max_epsilon(level, **given)
+        measured = "" if cell is None else number(median(cell["max_epsilon_paper"][f"{level:g}"]))
+        sound = "" if cell is None else certified(median(cell["max_epsilon"][f"{level:g}"]))
+        note = "more than c <= M allows" if printed is not None and printed > formula + 5e-5 else ""
+        return [number(formula), certified(tight), measured, sound, note]

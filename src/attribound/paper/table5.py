@@ -1,16 +1,13 @@
-"""Tables 5, 6 and 7: the largest epsilon on MNIST, CIFAR-10 and ImageNet."""
+"""Tables 5 and 6: the largest epsilon on MNIST and CIFAR-10."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
-from attribound.bounds import max_epsilon
-from attribound.bounds.paper import max_epsilon_paper
 from attribound.paper.experiment import Experiment, Found
-from attribound.paper.published import TABLE5, TABLE6, TABLE7
-from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, RADII, Cell, Settings
+from attribound.paper.published import TABLE5, TABLE6
+from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, Cell, Settings
 from attribound.paper.survey import COSINES, median, survey
 from attribound.paper.table import Table, certified, number
-from attribound.paper.table3 import DIM, photographs
 
 
 class _Largest(Experiment):
@@ -71,37 +68,3 @@ class Table6(_Largest):
     models, published = CIFAR_MODELS, TABLE6
     data = "photos?size=32"
     quick_items, quick_samples = 1, 16
-
-
-@final
-class Table7(Experiment):
-    """ImageNet: what c = M would give, and with --model what is measured."""
-
-    name, title = "table7", "Table 7: the largest epsilon on ImageNet-sized inputs"
-    items, samples, quick_items, quick_samples = 4, 64, 1, 2
-
-    def cells(self, settings: Settings) -> list[Cell]:
-        """The surveys of table 3."""
-        return photographs(settings)
-
-    def table(self, settings: Settings, found: Found) -> Table:
-        """One row per T and radius."""
-        surveys = {cell["radius"]: cell for cell in found.values()}
-        rows = []
-        for cosine, printed in TABLE7.items():
-            for radius, value in zip(RADII, printed, strict=True):
-                given = {"norm": 1.0, "limit": 1.0, "radius": radius, "dim": DIM}
-                best = max_epsilon(cosine, **given)
-                formula = max_epsilon_paper(cosine, **given)
-                cell = surveys.get(radius)
-                measured = "" if cell is None else number(median(cell["max_epsilon_paper"][f"{cosine:g}"]))
-                sound = "" if cell is None else certified(median(cell["max_epsilon"][f"{cosine:g}"]))
-                note = "more than c <= M allows" if value > formula + 5e-5 else ""
-                cells = [f"{cosine:g}", f"{radius:g}", number(value), number(formula), certified(best)]
-                rows.append([*cells, measured, sound, note])
-        columns = ["T", "r", "paper's epsilon", "its formula at c = M", "tight at c = M", "its formula, measured"]
-        notes = [
-            "At c = M no network can do better: the certified epsilon of the tight theorem is an upper limit for all.",
-            "The measured columns need --model (attribound data fetch resnet50) and photographs.",
-        ]
-        return Table(self.title, [*columns, "certified, measured", "note"], rows, notes)

@@ -58,8 +58,8 @@ class _Pictures(Experiment):
         rows = [[str(number), str(row["target"])] for number, row in enumerate(found[self.cells(settings)[0].key])]
         notes = [
             f"Gaussian sigma {SIGMA:g}. The paper pairs it with a ball of radius sqrt(3) sigma = "
-            f"{math.sqrt(3) * SIGMA:.3f}, "
-            "right for one dimension only: its noise per pixel is far smaller. The last column has the same energy.",
+            f"{math.sqrt(3) * SIGMA:.3f}, right for one dimension only: its noise per pixel is far smaller. The last "
+            "column has the same energy.",
         ]
         return Table(self.title, ["image", "explained class"], rows, notes)
 

@@ -36,8 +36,7 @@ class GridPg(Experiment):
         rows = [[name, number(statistics.mean(cell[name])), number(GRIDPG[name])] for name in GRIDPG]
         notes = [
             f"{len(cell['IG']) // 4} grids of four images of {settings.data or DATA} (no two of one predicted class, "
-            f"where there "
-            "are enough), each explained for each of its four classes; chance gives 0.25. "
+            "where there are enough), each explained for each of its four classes; chance gives 0.25. "
             f"The paper: 5,000 ImageNet images. Here: {settings.model or MODEL}.",
             f"Gaussian sigma {SIGMA:g}; the ball has the same energy. The paper does not say which radius it took.",
         ]

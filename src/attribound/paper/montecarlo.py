@@ -50,11 +50,9 @@ class MonteCarlo(Experiment):
         notes = [
             f"{settings.items} images x {repetitions} repetitions of {settings.samples} draws; "
             f"unit saliency of {settings.model or MODEL}, r is the radius of the ball; T at epsilon {EPSILON:g} by the "
-            f"paper's "
-            f"formula.",
+            "paper's formula.",
             "Coverage: how often the lower end lies below the truth, which comes from 20 times as many draws (their "
-            "two "
-            "halves multiplied, so that it is not biased).",
+            "two halves multiplied, so that it is not biased).",
             "The paper prints no numbers for t2 - t1. Its interval is centred on the sampled norm, which is too large.",
         ]
         return Table(

@@ -42,18 +42,16 @@ class Table1(Experiment):
                 highest = max(ours, key=lambda name: ours[name])
                 rows.append([method, metric, *cells, f"highest: {highest}"])
         return Table(
-            self.title, ["map", "metric", *(f"{name}: ours (paper)" for name in models), "note"], rows, _notes()
+            self.title, ["map", "metric", *(f"{name}: ours (paper)" for name in models), "note"], rows, _notes(settings)
         )
 
 
-def _notes() -> list[str]:
+def _notes(settings: Settings) -> list[str]:
     return [
-        "The paper: CIFAR-10, ResNet-18, 200 iterations, 300 draws. Here, unless --data says otherwise: MNIST, "
-        "small CNN, "
-        f"{DRAWS} draws, {PATH_STEPS} points on the path of IG; see docs/paper.md for the iterations.",
-        "Smoothing: uniform in the ball of radius 0.5; k = 100 (MNIST) or 1,000 (CIFAR-10); tau-b instead of the "
-        "printed "
-        "formula, which is not Kendall's tau.",
+        f"The paper: CIFAR-10, ResNet-18, 200 iterations, 300 draws. Here: {settings.data or 'mnist-sample'}, "
+        f"{settings.items} images, {_steps(settings)} iterations, {DRAWS} draws, {PATH_STEPS} points on IG's path.",
+        f"Smoothing: uniform in the ball of radius {RADIUS:g}; k = 100 (MNIST) or 1,000 (CIFAR-10); tau-b instead of "
+        "the printed formula, which is not Kendall's tau.",
     ]
 
 

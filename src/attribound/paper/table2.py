@@ -65,8 +65,7 @@ def _row(epsilon: float, name: str, radius: float, printed: float | None, cell: 
 def _notes(settings: Settings, count: int) -> list[str]:
     radii = ", ".join(f"{useful_radius(epsilon, 784):.2f} for epsilon {epsilon:g}" for epsilon in EPSILONS)
     return [
-        f"Medians over {count} images; {attribution(settings)} with unit length (M = 1 by construction; "
-        f"the paper "
+        f"Medians over {count} images; {attribution(settings)} with unit length (M = 1 by construction; the paper "
         f"does not say what its M was), {settings.samples} draws, alpha {settings.alpha:g}.",
         "-1 means: nothing can be said. p is the part of the noise that moves; the tight bound needs 2 p < c / M.",
         f"Even with c = M the tight bound says something only from these radii on: {radii}.",

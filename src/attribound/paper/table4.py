@@ -42,10 +42,8 @@ class Table4(Experiment):
         columns = ["model", "sigma", "epsilon", "paper: 1 - cos <=", "ours of it", "cos >= (gamma 2)", "cos >= (angle)"]
         notes = [
             f"Medians over {len(cell['ours'])} images, {settings.samples} draws for every bound (center smoothing "
-            f"takes "
-            f"{min(1000, settings.samples // 4)} more to find its centre), alpha {settings.alpha:g}; -1 where it "
-            f"abstains or "
-            "says nothing. Written from its paper: baselines/center_smoothing.py has the proof.",
+            f"takes {min(1000, settings.samples // 4)} more to find its centre), alpha {settings.alpha:g}; -1 where it "
+            "abstains or says nothing. Written from its paper; proof in docs/theory/center-smoothing.md.",
             "It certifies a centre (one of the draws); attribound certifies the mean. Same noise, same alpha.",
         ]
         return Table(self.title, [*columns, "attribound: cos >="], rows, notes)

@@ -51,8 +51,8 @@ class Table9(Experiment):
         ]
         notes = [
             f"{len(cells[0]['norm'])} images, unit saliency, {settings.samples} draws per radius, alpha "
-            f"{settings.alpha:g} shared "
-            f"among the radii {', '.join(f'{r:g}' for r in CANDIDATES)}; the norm is measured anew at each.",
+            f"{settings.alpha:g} shared among the radii {', '.join(f'{r:g}' for r in CANDIDATES)}; the norm is "
+            "measured anew at each.",
             "The paper's formula takes the norm at one radius (here 3.5) as if it did not change. In it r is "
             "proportional to epsilon; the paper's MNIST rows are not.",
             f"Ours: {OURS}, trained with noise for consistency. Radius r is a deviation of r / 28 per pixel.",

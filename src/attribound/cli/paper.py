@@ -22,7 +22,7 @@ def paper(
     data: Annotated[str | None, typer.Option(help="This data set instead of the embedded one.")] = None,
     attribution: Annotated[str | None, typer.Option(help="saliency or ig instead of the table's own.")] = None,
     restarts: Annotated[int, typer.Option(min=1, help="Short attacks per image (table 8, figure 2).")] = 20,
-    steps: Annotated[int, typer.Option(min=1, help="Iterations of the long attack on each image.")] = 20,
+    steps: Annotated[int, typer.Option(min=1, help="Iterations of the long attack on each image.")] = 30,
     alpha: Annotated[float, typer.Option(help="Failure probability per certificate.")] = 1e-3,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     as_json: Json = False,

@@ -1,5 +1,6 @@
 """The paper's tables and figures, one file each: its numbers beside ours."""
 
+from attribound.paper.attacks import Attacks
 from attribound.paper.counterexamples import Counterexamples
 from attribound.paper.experiment import Experiment, conduct
 from attribound.paper.figures import Figure1, Figure3
@@ -32,6 +33,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Figure3(),
         GridPg(),
         MonteCarlo(),
+        Attacks(),
         Counterexamples(),
     )
 }

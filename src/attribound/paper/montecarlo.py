@@ -17,7 +17,7 @@ from attribound.fields.bounded import Bounded
 from attribound.noise import UniformBall
 from attribound.paper.experiment import Experiment, Found
 from attribound.paper.settings import Cell, Settings, first_images, predicted
-from attribound.paper.table import Table, number
+from attribound.paper.table import Table
 
 MODEL = "mnist-cnn"
 ALPHA, RADII, EPSILON = 0.01, (3.5, 14.0), 0.5
@@ -53,7 +53,9 @@ class MonteCarlo(Experiment):
             "paper's formula.",
             "Coverage: how often the lower end lies below the truth, which comes from 20 times as many draws (their "
             "two halves multiplied, so that it is not biased).",
-            "The paper prints no numbers for t2 - t1. Its interval is centred on the sampled norm, which is too large.",
+            "The paper: t2 - t1 at the scale of 1e-4 for 100,000 draws on MNIST (ours is for fewer draws). Its "
+            "interval takes the sampled mean for the exact one, which is too long by an amount that falls with their "
+            "number and grows with their spread, and ignores covariances between pixels.",
         ]
         return Table(
             self.title,
@@ -68,7 +70,7 @@ def _rows(radius: float, cells: list[Any]) -> list[list[str]]:
     paper, ours = (statistics.median(v for one in cells for v in one[key]) for key in ("paper_share", "our_share"))
     name = f"{radius:g}"
     return [
-        [name, "paper's (chi-square)", number(width), _share(cells, "paper_covers"), "0.995", f"{paper:.1%}"],
+        [name, "paper's (chi-square)", f"{width:.1e}", _share(cells, "paper_covers"), "0.995", f"{paper:.1%}"],
         [name, "ours (betting)", "one-sided", _share(cells, "our_covers"), ">= 0.99", f"{ours:.1%}"],
     ]
 

@@ -54,7 +54,7 @@ class Settings:
     arch: str | None = None
     attribution: str | None = None
     restarts: int = 20
-    steps: int = 20
+    steps: int = 30
     alpha: float = 1e-3
     seed: int = 0
 

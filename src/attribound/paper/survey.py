@@ -60,6 +60,11 @@ def _answers(found: list[Certificate]) -> dict[str, Any]:
     }
 
 
+def explained(settings: Settings) -> str:
+    """What is smoothed here, and in the paper."""
+    return f"unit {settings.attribution or 'saliency'} of the logit (the paper: integrated gradients of the softmax)"
+
+
 def median(values: list[float]) -> float:
     """The middle one; of two the smaller."""
     return statistics.median_low(values)

@@ -6,7 +6,7 @@ from attribound.bounds import cosine_bound, moved_fraction
 from attribound.paper.experiment import Experiment, Found
 from attribound.paper.published import TABLE2
 from attribound.paper.settings import MNIST_MODELS, Cell, Settings
-from attribound.paper.survey import EPSILONS, median, paper_ceiling, survey, useful_radius
+from attribound.paper.survey import EPSILONS, explained, median, paper_ceiling, survey, useful_radius
 from attribound.paper.table import Table, certified, number
 
 MODELS = ("Standard", "IG-NORM", "IGR")
@@ -42,7 +42,7 @@ class Table2(Experiment):
             "certified",
             "note",
         ]
-        return Table(self.title, columns, rows, _notes(settings, len(cell["norm"])))
+        return Table(self.title, columns, rows, _notes(settings, cell))
 
 
 def attribution(settings: Settings) -> str:
@@ -62,11 +62,11 @@ def _row(epsilon: float, name: str, radius: float, printed: float | None, cell: 
     return [at, name, f"{radius:g}", number(printed), formula, f"{moved:.6f}", certified(tight), sound, note]
 
 
-def _notes(settings: Settings, count: int) -> list[str]:
-    radii = ", ".join(f"{useful_radius(epsilon, 784):.2f} for epsilon {epsilon:g}" for epsilon in EPSILONS)
+def _notes(settings: Settings, cell: Found) -> list[str]:
+    radii = ", ".join(f"{useful_radius(epsilon, cell['dim']):.2f} for epsilon {epsilon:g}" for epsilon in EPSILONS)
     return [
-        f"Medians over {count} images; {attribution(settings)} with unit length (M = 1 by construction; the paper "
-        f"does not say what its M was), {settings.samples} draws, alpha {settings.alpha:g}.",
+        f"Medians over {len(cell['norm'])} images; {explained(settings)}; M = 1 by construction (the paper does not "
+        f"say what its M was); {settings.samples} draws, alpha {settings.alpha:g} per image.",
         "-1 means: nothing can be said. p is the part of the noise that moves; the tight bound needs 2 p < c / M.",
         f"Even with c = M the tight bound says something only from these radii on: {radii}.",
     ]

@@ -54,9 +54,10 @@ class Table3(_Photographs):
     published = TABLE3
     columns = ("epsilon", "r", "paper's T", "its formula at c = M", "p", "tight at c = M", "c / M", "useful from r")
     notes = (
-        "At c = M nothing is left to chance or to the model: the tight bound is -1 in every row, so no certificate "
-        "exists at these radii whatever the network.",
-        "c / M: median of the unit saliency's norm on real photographs, with --model only.",
+        "The tight bound is -1 in every row even at c = M: at these radii norm, limit and noise alone say nothing, "
+        "whatever the network.",
+        "c / M: median of the sampled norm of unit saliency (the paper: integrated gradients) on real photographs, "
+        "with --model only.",
     )
 
     def row(self, level: float, radius: float, printed: float | None, cell: Found | None) -> list[str]:
@@ -78,7 +79,7 @@ class Table7(_Photographs):
         *("its formula, measured", "certified, measured", "note"),
     )
     notes = (
-        "At c = M no network can do better: the certified epsilon of the tight theorem is an upper limit for all.",
+        "At c = M: the most that the tight theorem can give any network; a ceiling, not a certificate.",
         "The measured columns need --model (attribound data fetch resnet50) and photographs.",
     )
 
@@ -89,4 +90,4 @@ class Table7(_Photographs):
         measured = "" if cell is None else number(median(cell["max_epsilon_paper"][f"{level:g}"]))
         sound = "" if cell is None else certified(median(cell["max_epsilon"][f"{level:g}"]))
         note = "more than c <= M allows" if printed is not None and printed > formula + 5e-5 else ""
-        return [number(formula), certified(tight), measured, sound, note]
+        return [number(formula), number(tight), measured, sound, note]

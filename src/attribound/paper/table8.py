@@ -1,17 +1,16 @@
 """Table 8 and figure 2: what attacks find at the certified epsilon of either formula, and the gap to every bound."""
 
-from typing import Any, final
+from typing import final
 
-from attribound.attacks import Attack, Direct
-from attribound.attacks.base import make_problem
 from attribound.attacks.score import rescore
 from attribound.bounds.paper import cosine_bound_paper
 from attribound.fields import make_field
 from attribound.noise import UniformBall
+from attribound.paper.attacking import SCORED, effort, effort_note, worst_attack
 from attribound.paper.experiment import Experiment, Found, read_cell
 from attribound.paper.published import TABLE8
 from attribound.paper.settings import MNIST_MODELS, Cell, Settings, first_images, predicted
-from attribound.paper.survey import evidence, median, survey
+from attribound.paper.survey import evidence, explained, median, survey
 from attribound.paper.table import Table, certified, number
 from attribound.report import plots
 
@@ -19,10 +18,6 @@ MODELS = ("Standard", "IG-NORM", "IGR")
 FIGURE_RADII = (1.5, 2.0, 2.5)
 TIGHTEST = 200
 COSINE = "0.8"
-SCORED = 256
-"""Fresh draws behind each of the two maps that give the cosine found."""
-CLIMB: dict[str, Any] = {"samples": 32}
-SHORT: dict[str, Any] = {"samples": 4, "steps": 2}
 
 
 @final
@@ -63,11 +58,10 @@ def _notes(settings: Settings, cells: list[Found]) -> list[str]:
     sound += sum(f < float(COSINE) for cell in cells for f in cell["found_sound"])
     paper = sum(f < c for cell in cells for f, c in zip(cell["found"], cell["paper"], strict=True))
     return [
-        f"Every model, radius and each of {settings.items} images: one attack of {settings.steps} steps along the "
-        f"gradient and {settings.restarts} short ones from other starts ({attacks:,} attacks in all); the worst "
-        f"change, scaled, is tried at the sound epsilon too. Unit {settings.attribution or 'saliency'}.",
+        f"{settings.items} images; {explained(settings)}. {effort_note(settings)} {attacks:,} attacks in all; the "
+        "worst change, scaled, is tried at the sound epsilon too.",
         f"The cosine found (estimated from {SCORED} fresh draws) lay below the sound bound {sound} times, and below "
-        f"the paper's {paper} times. `attribound paper counterexamples` shows where the paper's formula fails.",
+        f"the paper's {paper} times. `attribound paper attacks` and `counterexamples` show where its formula fails.",
         "A sound epsilon of 0 means that nothing is certified at this cosine.",
     ]
 
@@ -91,8 +85,9 @@ class Figure2(Experiment):
             rows.append([f"{radius:g}", *cells])
         columns = ["r", "smallest gap, sound", "median gap, sound", "smallest gap, paper's", "median gap, paper's"]
         notes = [
-            f"At the epsilon that the paper's formula allows for T = {COSINE}; the {min(TIGHTEST, settings.items)} "
-            "images with the smallest gaps of each kind. The paper shows CIFAR-10."
+            f"At the epsilon that the paper's formula allows for T = {COSINE}; {explained(settings)}; of "
+            f"{settings.items} images the {min(TIGHTEST, settings.items)} with the smallest gaps of each kind. "
+            "The paper: the 200 smallest of 10,000 images of CIFAR-10."
         ]
         return Table(self.title, columns, rows, notes)
 
@@ -115,17 +110,8 @@ def _gaps(cell: Found) -> tuple[list[float], list[float]]:
 def attacked(settings: Settings, model: str, radius: float) -> tuple[Cell, Cell]:
     """The survey of a model at a radius, and the attacks on it."""
     first = survey(settings, model, settings.attribution or "saliency", radius)
-    about = {**first.about, "restarts": settings.restarts, "steps": settings.steps, "climb": CLIMB, "short": SHORT}
-    about["scored"] = SCORED
     name = first.name.replace("survey", "attacked")
-    return first, Cell(name, about, lambda: _attack(settings, model, radius, first))
-
-
-def _attacks(settings: Settings) -> list[Attack]:
-    return [
-        Direct(steps=settings.steps, rescore_samples=SCORED, **CLIMB),
-        Direct(restarts=settings.restarts, rescore_samples=SCORED, **SHORT),
-    ]
+    return first, Cell(name, {**first.about, **effort(settings)}, lambda: _attack(settings, model, radius, first))
 
 
 def _attack(settings: Settings, model: str, radius: float, surveyed: Cell) -> dict[str, list[float]]:
@@ -137,8 +123,7 @@ def _attack(settings: Settings, model: str, radius: float, surveyed: Cell) -> di
         claim, seed = evidence(cell, item), settings.seed + item
         epsilon, smaller = (cell[kind][COSINE][item] for kind in ("max_epsilon_paper", "max_epsilon"))
         target = predicted(network, image)
-        problem = make_problem(field, image, target, noise, epsilon, samples=SCORED, seed=settings.seed)
-        worst = min((one.run(problem, seed) for one in _attacks(settings)), key=lambda result: result.cosine)
+        worst = worst_attack(settings, field, image, target, radius, epsilon, item)
         scaled = worst.delta * (smaller / epsilon)
         rows.append(
             {

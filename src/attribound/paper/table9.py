@@ -8,7 +8,7 @@ from attribound.bounds.paper import largest_moved_fraction_paper
 from attribound.paper.experiment import Experiment, Found
 from attribound.paper.published import TABLE9
 from attribound.paper.settings import MNIST_MODELS, OURS, Cell, Settings
-from attribound.paper.survey import COSINES, EPSILONS, evidence, median, survey
+from attribound.paper.survey import COSINES, EPSILONS, evidence, explained, median, survey
 from attribound.paper.table import Table, number
 
 CANDIDATES = (3.5, 14.0, 21.0, 28.0, 42.0, 56.0, 70.0)
@@ -37,7 +37,7 @@ class Table9(Experiment):
                     printed = TABLE9[name, cosine][index] if (name, cosine) in TABLE9 else None
                     formula = _formula(cells[0]["norm"], cosine, epsilon, cells[0]["dim"])
                     radius, share = _search(cells, cosine, epsilon)
-                    needed = f"{radius:g}" if share >= HALF else f"more than {radius:g}"
+                    needed = f"{radius:g}" if share >= HALF else f"none up to {radius:g}"
                     start = [f"{cosine:g}", name, f"{epsilon:g}", number(printed), number(formula)]
                     rows.append([*start, needed, f"{share:.0%}"])
         columns = [
@@ -50,7 +50,7 @@ class Table9(Experiment):
             "images certified there",
         ]
         notes = [
-            f"{len(cells[0]['norm'])} images, unit saliency, {settings.samples} draws per radius, alpha "
+            f"{len(cells[0]['norm'])} images; {explained(settings)}; {settings.samples} draws per radius, alpha "
             f"{settings.alpha:g} shared among the radii {', '.join(f'{r:g}' for r in CANDIDATES)}; the norm is "
             "measured anew at each.",
             "The paper's formula takes the norm at one radius (here 3.5) as if it did not change. In it r is "

@@ -6,13 +6,28 @@ from pathlib import Path
 
 import pytest
 
+import attribound as ab
 from attribound import cli
-from attribound.bounds import max_epsilon_paper, moved_fraction
+from attribound.attacks.score import rescore
+from attribound.bounds import cosine_bound_paper, max_epsilon_paper, moved_fraction
+from attribound.bounds.overlap import shift_size
+from attribound.bounds.paper import largest_moved_fraction_paper
+from attribound.models import load_model
 from attribound.paper import EXPERIMENTS, Settings, Table, conduct
+from attribound.paper.attacking import worst_attack
 from attribound.paper.experiment import Experiment
-from attribound.paper.published import TABLE2, TABLE3, TABLE5, TABLE6, TABLE7
-from attribound.paper.settings import RADII, Cell
-from attribound.paper.survey import paper_ceiling, useful_radius
+from attribound.paper.published import (
+    TABLE2,
+    TABLE3,
+    TABLE5,
+    TABLE6,
+    TABLE7,
+    TABLE9,
+    TABLE9_CIFAR10,
+    TABLE9_IMAGENET,
+)
+from attribound.paper.settings import RADII, Cell, predicted
+from attribound.paper.survey import EPSILONS, paper_ceiling, useful_radius
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +84,48 @@ def test_the_papers_largest_epsilons_exceed_what_its_own_formula_allows() -> Non
         for radius, value in zip(RADII, row, strict=True)
     ]
     assert (len(beyond), sum(beyond)) == (98, 98)
+
+
+def test_the_papers_smallest_radii_are_below_its_own_formula_and_follow_other_laws() -> None:
+    """All 28 are below the least that it gives (c = M). CIFAR-10: 4 + k epsilon. MNIST: 4/3 of the radius for 0.8."""
+    below = [
+        radius < epsilon / shift_size(largest_moved_fraction_paper(1.0, 1.0, cosine), radius=1.0, dim=dim)
+        for table, dim in ((TABLE9, 784), (TABLE9_CIFAR10, 3072), (TABLE9_IMAGENET, 3 * 224 * 224))
+        for (_, cosine), row in table.items()
+        for epsilon, radius in zip(EPSILONS, row, strict=True)
+    ]
+    assert (len(below), sum(below)) == (28, 28)
+    assert all(2 * half - one == pytest.approx(4.0, abs=2e-4) for half, one in TABLE9_CIFAR10.values())
+    for (model, cosine), row in TABLE9.items():
+        ratios = [high / low for high, low in zip(row, TABLE9[model, 0.8], strict=True)]
+        assert cosine == 0.8 or ratios == pytest.approx([4 / 3] * 2, abs=1e-4)
+
+
+def test_the_papers_bound_differs_where_its_formula_cannot() -> None:
+    """At r = 2 practically all noise moves for either epsilon, so T can change by 0.0002 at most; printed: 0.047."""
+    p = [moved_fraction(epsilon, radius=2.0, dim=784) for epsilon in EPSILONS]
+    kappas = [k / 100 for k in range(1, 101)]
+    most = max(abs(cosine_bound_paper(k, 1.0, p[0]) - cosine_bound_paper(k, 1.0, p[1])) for k in kappas)
+    printed = [TABLE2["Standard", epsilon][RADII.index(2.0)] for epsilon in EPSILONS]
+    assert most < 2e-4
+    assert printed[0] - printed[1] == pytest.approx(0.0468)
+
+
+def test_the_papers_bound_is_broken_on_a_trained_network(tmp_path, sample) -> None:
+    """No constructed example: saliency of the standard digit classifier, at a radius and epsilon of table 2."""
+    radius = epsilon = 1.0
+    network = load_model("mnist-cnn")
+    field, image, item = ab.Unit(ab.Saliency(network)), sample[0][4], 4
+    target = predicted(network, image)
+    certificate = ab.certify(field, image, target, noise=ab.UniformBall(radius), samples=2048, seed=1)
+    settings = Settings(out=tmp_path, items=1, samples=2, restarts=1, steps=60)
+    worst = worst_attack(settings, field, image, target, radius, epsilon, item)
+    sure = rescore(field, image, worst.delta, target, ab.UniformBall(radius), 16384, seed=2)
+    paper = cosine_bound_paper(certificate.norm_lower, 1.0, moved_fraction(epsilon, radius=radius, dim=784))
+    assert worst.label_kept
+    assert worst.length <= epsilon
+    assert sure.cosine_most < paper
+    assert certificate.cosine(epsilon) <= sure.cosine
 
 
 def test_useful_radius_is_where_the_tight_bound_begins() -> None:

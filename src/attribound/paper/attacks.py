@@ -84,12 +84,8 @@ def _measure(settings: Settings, model: str, radius: float, epsilon: float, surv
         moved = claim.moved_fraction(epsilon)
         worst = worst_attack(settings, field, image, target, radius, epsilon, item)
         paper, least = (cosine_bound_paper(min(cell[key][item], 1.0), 1.0, moved) for key in ("norm", "norm_lower"))
-        certain = worst.cosine < paper and (
-            rescore(
-                field, image, worst.delta, target, noise, CERTAIN, settings.seed + settings.items + item
-            ).cosine_most
-            < least
-        )
+        again = (field, image, worst.delta, target, noise, CERTAIN, settings.seed + settings.items + item)
+        certain = worst.cosine < paper and rescore(*again).cosine_most < least
         sound = claim.best(epsilon)[0]
         rows.append({"found": worst.cosine, "paper": paper, "certain": certain, "certified": sound})
     return {key: [row[key] for row in rows] for key in rows[0]}

@@ -1,6 +1,7 @@
 """The one interface of experiments, and how one is run: cells are computed once and kept, so that it resumes."""
 
 import json
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -70,7 +71,9 @@ def conduct(
 def _once(path: Path, cell: Cell) -> Any:
     if path.exists():
         return read_cell(path)
-    stored = json.dumps({"about": cell.about, "value": cell.work()})
+    started = time.perf_counter()
+    value = cell.work()
+    stored = json.dumps({"about": cell.about, "seconds": round(time.perf_counter() - started, 1), "value": value})
     partial = path.with_name(path.name + ".partial")
     partial.write_text(stored + "\n", encoding="utf-8")
     partial.replace(path)

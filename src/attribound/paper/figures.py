@@ -1,8 +1,10 @@
 """Figures 1 and 3: an image, its integrated gradients, and two smoothed versions."""
 
+import base64
 import math
 from typing import Any, ClassVar, final
 
+import numpy as np
 import torch
 
 from attribound.attacks.view import View
@@ -49,7 +51,7 @@ class _Pictures(Experiment):
                 .sum(dim=0)
                 for name, law in laws.items()
             }
-            rows.append({"input": _rounded(image), "target": target, "maps": {k: _rounded(v) for k, v in maps.items()}})
+            rows.append({"input": _packed(image), "target": target, "maps": {k: _packed(v) for k, v in maps.items()}})
         return rows
 
     @final
@@ -66,14 +68,24 @@ class _Pictures(Experiment):
     @final
     def figure(self, settings: Settings, found: Found) -> plots.Picture:
         """The pictures."""
-        return plots.plot_maps(found[self.cells(settings)[0].key])
+        return plots.plot_maps(
+            [
+                {**row, "input": _unpacked(row["input"]), "maps": {k: _unpacked(v) for k, v in row["maps"].items()}}
+                for row in found[self.cells(settings)[0].key]
+            ]
+        )
 
 
-def _rounded(values: torch.Tensor) -> list[Any]:
-    """Four digits are more than a picture shows."""
+def _packed(values: torch.Tensor) -> dict[str, Any]:
+    """255 levels, as many as a picture shows."""
     scale = float(values.abs().max()) or 1.0
-    rounded: list[Any] = ((values / scale * 1e4).round() / 1e4 * scale).tolist()
-    return rounded
+    levels = (values / scale * 127).round().to(torch.int8)
+    return {"scale": scale, "shape": list(values.shape), "levels": base64.b64encode(levels.numpy().tobytes()).decode()}
+
+
+def _unpacked(stored: dict[str, Any]) -> np.ndarray:
+    levels = np.frombuffer(base64.b64decode(stored["levels"]), dtype=np.int8)
+    return levels.reshape(stored["shape"]) * np.float64(stored["scale"] / 127)
 
 
 @final

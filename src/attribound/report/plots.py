@@ -158,7 +158,7 @@ def plot_maps(rows: Sequence[dict[str, Any]]) -> Figure:
         len(rows), 1 + len(names), figsize=(2 * (1 + len(names)), 2.15 * len(rows)), squeeze=False, layout="constrained"
     )
     for places, row in zip(axes, rows, strict=True):
-        _draw_image(places[0], np.array(row["input"]), f"explained as {row['target']}")
+        _draw_image(places[0], row["input"], f"explained as {row['target']}")
         for place, name in zip(places[1:], names, strict=True):
-            _draw_map(place, np.array(row["maps"][name]), name)
+            _draw_map(place, row["maps"][name], name)
     return figure

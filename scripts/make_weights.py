@@ -1,7 +1,7 @@
 """Make the embedded sample and all shipped weights: `python scripts/make_weights.py --mnist DIR --cifar10 DIR`.
 
 The folders hold MNIST's IDX files and CIFAR-10's batches (`attribound data fetch` gets them). Everything takes about
-four hours on two cores; `--only NAME` makes one part. An interrupted training resumes, and a phase whose weights are
+three hours on two cores; `--only NAME` makes one part. An interrupted training resumes, and a phase whose weights are
 there is not repeated: delete them to make them anew.
 """
 
@@ -70,10 +70,7 @@ RECIPES = {
         Augmented(Standard()),
         Schedule(epochs=12, decay=5e-4, **DESCENT),
         0.25,
-        then=(
-            (Augmented(Standard()), Schedule(epochs=2, rate=0.05, decay=5e-4, momentum=0.9)),
-            (Augmented(Standard()), Schedule(epochs=10, rate=0.1, decay=5e-4, momentum=0.9, seed=1)),
-        ),
+        then=((Augmented(Standard()), Schedule(epochs=2, rate=0.05, decay=5e-4, momentum=0.9)),),
     ),
     "cifar10-resnet20-noise": Recipe(
         "cifar10",

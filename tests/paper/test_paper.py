@@ -95,9 +95,8 @@ def test_the_papers_smallest_radii_are_below_its_own_formula_and_follow_other_la
         for epsilon, radius in zip(EPSILONS, row, strict=True)
     ]
     assert (len(below), sum(below)) == (28, 28)
-    assert min_radius(0.8, 0.5, norm=1.0, limit=1.0, dim=784) == pytest.approx(
-        14.33, abs=0.01
-    )  # T's and ours agree here
+    floor = min_radius(0.8, 0.5, norm=1.0, limit=1.0, dim=784)  # where the paper's formula and ours agree
+    assert floor == pytest.approx(14.33, abs=0.01)
     assert all(2 * half - one == pytest.approx(4.0, abs=2e-4) for half, one in TABLE9_CIFAR10.values())
     for (model, cosine), row in TABLE9.items():
         ratios = [high / low for high, low in zip(row, TABLE9[model, 0.8], strict=True)]

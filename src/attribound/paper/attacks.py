@@ -52,7 +52,7 @@ class Attacks(Experiment):
         columns = ["epsilon", "model", "r", "paper's T", "its formula, ours", "median found", "lowest found"]
         notes = [
             f"The first {len(cell['found'])} images; {explained(settings)}. {effort_note(settings)}",
-            f"Below T: {below} images by the estimate ({SCORED} draws); {certain} of them for certain ({CERTAIN:,} "
+            f"Below T: {below} cases by the estimate ({SCORED} draws); {certain} of them for certain ({CERTAIN:,} "
             f"draws: the exact cosine's upper limit at confidence 1 - {SCORE_ALPHA:g} is below T at the norm's lower "
             "limit).",
         ]

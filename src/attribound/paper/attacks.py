@@ -4,16 +4,16 @@ from typing import Any, final
 
 from attribound.attacks.score import SCORE_ALPHA, rescore
 from attribound.bounds import cosine_bound_paper
+from attribound.estimation import SHARES
 from attribound.fields import make_field
 from attribound.noise import UniformBall
 from attribound.paper.attacking import SCORED, effort, effort_note, worst_attack
 from attribound.paper.experiment import Experiment, Found, read_cell
 from attribound.paper.published import TABLE2
-from attribound.paper.settings import MNIST_MODELS, RADII, Cell, Settings, first_images, predicted
+from attribound.paper.settings import CERTIFIED, MNIST_MODELS, RADII, Cell, Settings, first_images, predicted
 from attribound.paper.survey import EPSILONS, evidence, explained, median, survey
 from attribound.paper.table import Table, certified, number
 
-MODELS = ("Standard", "IG-NORM", "IGR")
 ATTACKED = 50
 CERTAIN = 16384
 """Draws, none of them seen before, that make sure of a cosine below the paper's T."""
@@ -27,7 +27,7 @@ class Attacks(Experiment):
 
     def cells(self, settings: Settings) -> list[Cell]:
         """The surveys of table 2, and attacks on the first images of each."""
-        models = settings.chosen(MNIST_MODELS, *MODELS).values()
+        models = settings.chosen(MNIST_MODELS, *CERTIFIED).values()
         return [
             cell
             for model in models
@@ -39,7 +39,7 @@ class Attacks(Experiment):
         """One row per epsilon, model and radius."""
         rows, below, certain = [], 0, 0
         for epsilon in EPSILONS:
-            for name, model in settings.chosen(MNIST_MODELS, *MODELS).items():
+            for name, model in settings.chosen(MNIST_MODELS, *CERTIFIED).items():
                 printed = dict(zip(RADII, TABLE2.get((name, epsilon), (None,) * len(RADII)), strict=True))
                 for radius in _radii(settings):
                     cell = found[_attacked(settings, model, radius, epsilon).key]
@@ -52,11 +52,11 @@ class Attacks(Experiment):
         columns = ["epsilon", "model", "r", "paper's T", "its formula, ours", "median found", "lowest found"]
         notes = [
             f"The first {len(cell['found'])} images; {explained(settings)}. {effort_note(settings)}",
-            f"Below T: {below} cases by the estimate ({SCORED} draws); {certain} of them for certain ({CERTAIN:,} "
+            f"Below T: {below} cases by the estimate ({SCORED} draws); {certain} of them confirmed ({CERTAIN:,} "
             f"draws: the exact cosine's upper limit at confidence 1 - {SCORE_ALPHA:g} is below T at the norm's lower "
-            "limit).",
+            f"limit at confidence 1 - {SHARES['norm'] * settings.alpha:g}, each case by itself).",
         ]
-        return Table(self.title, [*columns, "below T", "for certain", "certified"], rows, notes)
+        return Table(self.title, [*columns, "below T", "confirmed", "certified"], rows, notes)
 
 
 def _radii(settings: Settings) -> tuple[float, ...]:
@@ -64,7 +64,7 @@ def _radii(settings: Settings) -> tuple[float, ...]:
 
 
 def _survey(settings: Settings, model: str, radius: float) -> Cell:
-    return survey(settings, model, settings.attribution or "saliency", radius)
+    return survey(settings, model, settings.method, radius)
 
 
 def _attacked(settings: Settings, model: str, radius: float, epsilon: float) -> Cell:
@@ -77,7 +77,7 @@ def _attacked(settings: Settings, model: str, radius: float, epsilon: float) -> 
 def _measure(settings: Settings, model: str, radius: float, epsilon: float, surveyed: Cell) -> dict[str, list[Any]]:
     cell = read_cell(settings.out / "cells" / f"{surveyed.key}.json")
     network = settings.network(model)
-    field, noise = make_field(network, settings.attribution or "saliency"), UniformBall(radius)
+    field, noise = make_field(network, settings.method), UniformBall(radius)
     rows = []
     for item, image in enumerate(first_images(settings.dataset(), min(ATTACKED, settings.items))):
         claim, target = evidence(cell, item), predicted(network, image)

@@ -21,6 +21,8 @@ MNIST_MODELS = {
     "IGR": "mnist-cnn-igr",
 }
 CIFAR_MODELS = {"Standard": "cifar10-resnet20", "Noise": "cifar10-resnet20-noise"}
+CERTIFIED = ("Standard", "IG-NORM", "IGR")
+"""The models of tables 2, 5, 8 and 9."""
 OURS = "mnist-cnn-consistency"
 RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
 
@@ -71,6 +73,11 @@ class Settings:
         if self.model is not None:
             return {Path(self.model).stem: self.model}
         return {name: models[name] for name in names or models}
+
+    @property
+    def method(self) -> str:
+        """The attribution: saliency unless asked; the paper's integrated gradients cost sixteen times as much."""
+        return self.attribution or "saliency"
 
     @property
     def radii(self) -> tuple[float, ...]:

@@ -62,7 +62,7 @@ def _answers(found: list[Certificate]) -> dict[str, Any]:
 
 def explained(settings: Settings) -> str:
     """What is smoothed here, and in the paper."""
-    return f"unit {settings.attribution or 'saliency'} of the logit (the paper: integrated gradients of the softmax)"
+    return f"unit {settings.method} of the logit (the paper: integrated gradients of the softmax)"
 
 
 def median(values: list[float]) -> float:

@@ -5,11 +5,9 @@ from typing import final
 from attribound.bounds import cosine_bound, moved_fraction
 from attribound.paper.experiment import Experiment, Found
 from attribound.paper.published import TABLE2
-from attribound.paper.settings import MNIST_MODELS, Cell, Settings
+from attribound.paper.settings import CERTIFIED, MNIST_MODELS, Cell, Settings
 from attribound.paper.survey import EPSILONS, explained, median, paper_ceiling, survey, useful_radius
 from attribound.paper.table import Table, certified, number
-
-MODELS = ("Standard", "IG-NORM", "IGR")
 
 
 @final
@@ -20,16 +18,16 @@ class Table2(Experiment):
 
     def cells(self, settings: Settings) -> list[Cell]:
         """One survey per model and radius."""
-        models = settings.chosen(MNIST_MODELS, *MODELS)
-        return [survey(settings, model, attribution(settings), r) for model in models.values() for r in settings.radii]
+        models = settings.chosen(MNIST_MODELS, *CERTIFIED)
+        return [survey(settings, model, settings.method, r) for model in models.values() for r in settings.radii]
 
     def table(self, settings: Settings, found: Found) -> Table:
         """One row per epsilon, model and radius."""
         rows = []
         for epsilon in EPSILONS:
-            for name, model in settings.chosen(MNIST_MODELS, *MODELS).items():
+            for name, model in settings.chosen(MNIST_MODELS, *CERTIFIED).items():
                 for radius, value in settings.beside(TABLE2.get((name, epsilon))):
-                    cell = found[survey(settings, model, attribution(settings), radius).key]
+                    cell = found[survey(settings, model, settings.method, radius).key]
                     rows.append(_row(epsilon, name, radius, value, cell))
         columns = [
             "epsilon",
@@ -43,11 +41,6 @@ class Table2(Experiment):
             "note",
         ]
         return Table(self.title, columns, rows, _notes(settings, cell))
-
-
-def attribution(settings: Settings) -> str:
-    """Saliency, which tables 5 and 8 share; the paper's integrated gradients on request, at sixteen times the cost."""
-    return settings.attribution or "saliency"
 
 
 def _row(epsilon: float, name: str, radius: float, printed: float | None, cell: Found) -> list[str]:

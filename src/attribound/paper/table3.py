@@ -28,7 +28,7 @@ class _Photographs(Experiment):
         """Surveys of real photographs with the given model."""
         if settings.model is None:
             return []
-        return [survey(settings, settings.model, settings.attribution or "saliency", r, "photos") for r in RADII]
+        return [survey(settings, settings.model, settings.method, r, "photos") for r in RADII]
 
     @final
     def table(self, settings: Settings, found: Found) -> Table:

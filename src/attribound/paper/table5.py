@@ -6,7 +6,7 @@ from typing import Any, ClassVar, final
 from attribound.bounds.paper import max_epsilon_paper
 from attribound.paper.experiment import Experiment, Found
 from attribound.paper.published import TABLE5, TABLE6
-from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, Cell, Settings
+from attribound.paper.settings import CERTIFIED, CIFAR_MODELS, MNIST_MODELS, Cell, Settings
 from attribound.paper.survey import COSINES, explained, median, survey
 from attribound.paper.table import Table, certified, number
 
@@ -23,7 +23,7 @@ class _Largest(Experiment):
         return settings.chosen(dict(self.models))
 
     def _survey(self, settings: Settings, model: str, radius: float) -> Cell:
-        return survey(settings, model, settings.attribution or "saliency", radius, self.data)
+        return survey(settings, model, settings.method, radius, self.data)
 
     @final
     def cells(self, settings: Settings) -> list[Cell]:
@@ -59,7 +59,7 @@ class Table5(_Largest):
     """MNIST."""
 
     name, title = "table5", "Table 5: the largest epsilon on MNIST"
-    models = {name: MNIST_MODELS[name] for name in ("Standard", "IG-NORM", "IGR")}  # noqa: RUF012
+    models = {name: MNIST_MODELS[name] for name in CERTIFIED}  # noqa: RUF012
     published = TABLE5
 
 

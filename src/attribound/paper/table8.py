@@ -9,12 +9,11 @@ from attribound.noise import UniformBall
 from attribound.paper.attacking import SCORED, effort, effort_note, worst_attack
 from attribound.paper.experiment import Experiment, Found, read_cell
 from attribound.paper.published import TABLE8
-from attribound.paper.settings import MNIST_MODELS, Cell, Settings, first_images, predicted
+from attribound.paper.settings import CERTIFIED, MNIST_MODELS, Cell, Settings, first_images, predicted
 from attribound.paper.survey import evidence, explained, median, survey
 from attribound.paper.table import Table, certified, number
 from attribound.report import plots
 
-MODELS = ("Standard", "IG-NORM", "IGR")
 FIGURE_RADII = (1.5, 2.0, 2.5)
 TIGHTEST = 200
 COSINE = "0.8"
@@ -28,13 +27,13 @@ class Table8(Experiment):
 
     def cells(self, settings: Settings) -> list[Cell]:
         """A survey and its attacks per model and radius."""
-        models = settings.chosen(MNIST_MODELS, *MODELS).values()
+        models = settings.chosen(MNIST_MODELS, *CERTIFIED).values()
         return [cell for model in models for r in settings.radii for cell in attacked(settings, model, r)]
 
     def table(self, settings: Settings, found: Found) -> Table:
         """One row per model and radius, and the violations."""
         rows, cells = [], []
-        for name, model in settings.chosen(MNIST_MODELS, *MODELS).items():
+        for name, model in settings.chosen(MNIST_MODELS, *CERTIFIED).items():
             for radius, value in settings.beside(TABLE8.get(name)):
                 cell = found[attacked(settings, model, radius)[1].key]
                 cells.append(cell)
@@ -109,7 +108,7 @@ def _gaps(cell: Found) -> tuple[list[float], list[float]]:
 
 def attacked(settings: Settings, model: str, radius: float) -> tuple[Cell, Cell]:
     """The survey of a model at a radius, and the attacks on it."""
-    first = survey(settings, model, settings.attribution or "saliency", radius)
+    first = survey(settings, model, settings.method, radius)
     name = first.name.replace("survey", "attacked")
     return first, Cell(name, {**first.about, **effort(settings)}, lambda: _attack(settings, model, radius, first))
 
@@ -117,7 +116,7 @@ def attacked(settings: Settings, model: str, radius: float) -> tuple[Cell, Cell]
 def _attack(settings: Settings, model: str, radius: float, surveyed: Cell) -> dict[str, list[float]]:
     cell = read_cell(settings.out / "cells" / f"{surveyed.key}.json")
     network = settings.network(model)
-    field, noise = make_field(network, settings.attribution or "saliency"), UniformBall(radius)
+    field, noise = make_field(network, settings.method), UniformBall(radius)
     rows: list[dict[str, float]] = []
     for item, image in enumerate(first_images(settings.dataset(), settings.items)):
         claim, seed = evidence(cell, item), settings.seed + item

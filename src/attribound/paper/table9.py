@@ -7,12 +7,11 @@ from attribound.bounds.overlap import shift_size
 from attribound.bounds.paper import largest_moved_fraction_paper
 from attribound.paper.experiment import Experiment, Found
 from attribound.paper.published import TABLE9
-from attribound.paper.settings import MNIST_MODELS, OURS, Cell, Settings
+from attribound.paper.settings import CERTIFIED, MNIST_MODELS, OURS, Cell, Settings
 from attribound.paper.survey import COSINES, EPSILONS, evidence, explained, median, survey
 from attribound.paper.table import Table, number
 
 CANDIDATES = (3.5, 14.0, 21.0, 28.0, 42.0, 56.0, 70.0)
-MODELS = ("Standard", "IG-NORM", "IGR")
 HALF = 0.5
 
 
@@ -61,12 +60,12 @@ class Table9(Experiment):
 
 
 def _models(settings: Settings) -> dict[str, str]:
-    return {**settings.chosen(MNIST_MODELS, *MODELS), "Ours": OURS}
+    return {**settings.chosen(MNIST_MODELS, *CERTIFIED), "Ours": OURS}
 
 
 def _candidate(settings: Settings, model: str, radius: float) -> Cell:
     shared = replace(settings, alpha=settings.alpha / len(CANDIDATES))
-    return survey(shared, model, settings.attribution or "saliency", radius)
+    return survey(shared, model, settings.method, radius)
 
 
 def _formula(norms: list[float], cosine: float, epsilon: float, dim: int) -> float:

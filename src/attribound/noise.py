@@ -1,6 +1,8 @@
-"""The noise laws: draw from an explicit generator, in the units of the input."""
+"""Laws of noise that can draw: what people pass to `certify`. The mathematics is in `bounds.laws`.
 
-import math
+A noise has no dimension of its own: `noise.law(dim)` is the law on inputs of that size.
+"""
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
@@ -8,30 +10,20 @@ from typing import final
 import torch
 from torch import Tensor
 
-from attribound.bounds import arguments as check
-from attribound.bounds.rules import NoiseKind
+from attribound import checks as check
+from attribound.bounds.laws import Ball, Law, Normal, split_spec
+from attribound.checks import Number
 from attribound.errors import ArgumentError
 
 
 class Noise(ABC):
-    """A law of noise that is added to the input."""
-
-    kind: NoiseKind
-
-    @property
-    @abstractmethod
-    def scale(self) -> float:
-        """The one parameter of the law: the ball's radius or the Gaussian's sigma."""
+    """Noise that is added to the input, in the units of the input."""
 
     @abstractmethod
-    def sigma_per_feature(self, dim: int) -> float:
-        """Standard deviation of one feature: what makes two laws comparable."""
+    def law(self, dim: int) -> Law:
+        """The law on inputs of `dim` features."""
 
-    @abstractmethod
-    def radius_of(self, dim: int) -> float:
-        """Radius of the uniform ball with the same energy."""
-
-    @abstractmethod
+    @final
     def draw(self, count: int, like: Tensor, generator: torch.Generator) -> Tensor:
         """`count` independent draws.
 
@@ -43,6 +35,28 @@ class Noise(ABC):
         Returns:
             (count, *like.shape), float64 if the input is float64, else float32.
         """
+        law = self.law(like.numel())
+        dtype = working_dtype(like.dtype)
+        draws = torch.randn(count, *like.shape, generator=generator, dtype=dtype, device=like.device)
+        flat = draws.view(count, -1)
+        if law.radial:
+            uniform = torch.rand(count, generator=generator, dtype=torch.float64, device=like.device)
+            lengths = torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64)
+            factors = torch.from_numpy(law.stretch(lengths.cpu().numpy(), uniform.cpu().numpy()))
+            flat.mul_(factors.to(flat)[:, None])
+        else:
+            flat.mul_(law.scale)
+        return draws if law.units is None else flat.mul_(torch.tensor(law.units).to(flat)).view_as(draws)
+
+    @final
+    def copies(self, x: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """(count, *x.shape) noisy copies of one input, in its own precision; differentiable in x."""
+        return (x.to(working_dtype(x.dtype)) + self.draw(count, x, generator)).to(x.dtype)
+
+    @final
+    def onto(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
+        """(B, ...) every row of a batch with noise of its own."""
+        return (inputs.to(working_dtype(inputs.dtype)) + self.draw(len(inputs), inputs[0], generator)).to(inputs.dtype)
 
 
 @final
@@ -51,7 +65,6 @@ class UniformBall(Noise):
     """Uniform in the l2 *ball* of the given radius (not on its surface: shifted spheres share no mass)."""
 
     radius: float
-    kind = "uniform"
 
     def __post_init__(self) -> None:
         check.positive("radius", self.radius)
@@ -59,84 +72,64 @@ class UniformBall(Noise):
     @classmethod
     def from_sigma(cls, sigma: float, dim: int) -> "UniformBall":
         """The ball whose features have standard deviation sigma: radius = sigma sqrt(dim + 2)."""
-        return cls(float(check.positive("sigma", sigma)) * math.sqrt(float(check.dimension(dim)) + 2))
+        return cls(Ball.scale_of(sigma, dim))
 
-    @property
-    def scale(self) -> float:
-        """The radius."""
-        return self.radius
-
-    def sigma_per_feature(self, dim: int) -> float:
-        """Radius / sqrt(dim + 2)."""
-        return self.radius / math.sqrt(dim + 2)
-
-    def radius_of(self, dim: int) -> float:
-        """The radius itself."""
-        return self.radius
-
-    def draw(self, count: int, like: Tensor, generator: torch.Generator) -> Tensor:
-        """A normal direction times radius * U^(1/d); lengths in float64, for (length)^d magnifies their error."""
-        direction = _normal(count, like, generator)
-        flat = direction.view(count, -1)
-        uniform = torch.rand(count, generator=generator, dtype=torch.float64, device=like.device)
-        length = torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64)
-        factor = self.radius * uniform ** (1.0 / flat.shape[1]) / length
-        flat.mul_(factor.to(flat.dtype)[:, None])
-        return direction
+    def law(self, dim: int) -> Law:
+        """The ball in that dimension."""
+        return Ball(dim, float(self.radius))
 
 
 @final
 @dataclass(frozen=True)
 class Gaussian(Noise):
-    """Independent normal noise of standard deviation sigma on every feature."""
+    """Independent normal noise of standard deviation `sigma` on every feature.
+
+    Attributes:
+        sigma: standard deviation.
+        scale: units per feature, one number for each: feature i gets deviation sigma * scale[i], and epsilon counts
+            these units over all features together. None: the same unit for all.
+    """
 
     sigma: float
-    kind = "gaussian"
+    scale: Number | None = None
 
     def __post_init__(self) -> None:
-        check.positive("sigma", self.sigma)
+        if check.positive("sigma", self.sigma).ndim:
+            raise ArgumentError("expected one `sigma`; units per feature are Gaussian(sigma=1.0, scale=[...])")
+        if self.scale is not None:
+            check.positive("scale", self.scale)
 
-    @property
-    def scale(self) -> float:
-        """Sigma."""
-        return self.sigma
-
-    def sigma_per_feature(self, dim: int) -> float:
-        """Sigma itself."""
-        return self.sigma
-
-    def radius_of(self, dim: int) -> float:
-        """Sigma sqrt(dim + 2)."""
-        return self.sigma * math.sqrt(dim + 2)
-
-    def draw(self, count: int, like: Tensor, generator: torch.Generator) -> Tensor:
-        """Normal draws times sigma."""
-        return _normal(count, like, generator).mul_(self.sigma)
+    def law(self, dim: int) -> Law:
+        """The normal law in that dimension."""
+        units = None if self.scale is None else tuple(check.positive("scale", self.scale).ravel().tolist())
+        return Normal(dim, float(self.sigma), units)
 
 
-def make_noise(kind: str, scale: float) -> Noise:
-    """The noise law of that kind ("uniform" or "gaussian") with that radius or sigma."""
-    if kind == "uniform":
-        return UniformBall(scale)
-    if kind == "gaussian":
-        return Gaussian(scale)
-    raise ArgumentError(f"expected noise 'uniform' or 'gaussian', got {kind!r}")
+@final
+@dataclass(frozen=True)
+class NoiseOf(Noise):
+    """The noise of any registered law, with or without units per feature."""
+
+    kind: type[Law]
+    scale: float
+    units: tuple[float, ...] | None = None
+
+    def law(self, dim: int) -> Law:
+        """That law in that dimension."""
+        return self.kind(dim, self.scale, self.units)
 
 
-def parse_noise(spec: str) -> Noise:
-    """The law of "uniform:R" or "gaussian:S"."""
-    kind, _, number = spec.partition(":")
-    try:
-        return make_noise(kind, float(number))
-    except ValueError:
-        raise ArgumentError(f"expected a noise, uniform:R or gaussian:S with a positive number, got {spec!r}") from None
+def parse_noise(spec: str, units: tuple[float, ...] | None = None) -> Noise:
+    """The noise of `uniform:R`, `gaussian:S` or any other law's `kind:scale`."""
+    kind, scale = split_spec(spec)
+    return NoiseOf(kind, scale, units)
+
+
+def noise_of(law: Law) -> Noise:
+    """The noise of a law."""
+    return NoiseOf(type(law), law.scale, law.units)
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
     """The precision in which noise is drawn and added: float64 inputs keep theirs, all others use float32."""
     return torch.float64 if dtype == torch.float64 else torch.float32
-
-
-def _normal(count: int, like: Tensor, generator: torch.Generator) -> Tensor:
-    dtype = working_dtype(like.dtype)
-    return torch.randn(count, *like.shape, generator=generator, dtype=dtype, device=like.device)

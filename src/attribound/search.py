@@ -7,7 +7,7 @@ from typing import Any, final
 
 from torch import Tensor
 
-from attribound.bounds import arguments as check
+from attribound import checks as check
 from attribound.certificate import Certificate
 from attribound.certification import certify, check_input
 from attribound.errors import ArgumentError

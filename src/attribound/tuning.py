@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from attribound.bounds import arguments as check
+from attribound import checks as check
 from attribound.certificate import round_down
 from attribound.certification import certify, check_field
 from attribound.data import Dataset

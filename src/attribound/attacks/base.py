@@ -16,7 +16,7 @@ from torch import Tensor
 from attribound.attacks.score import Score, rescore
 from attribound.attacks.twins import smooth_twins
 from attribound.attacks.view import View
-from attribound.bounds import arguments as check
+from attribound import checks as check
 from attribound.errors import ArgumentError
 from attribound.estimation import chunk_generator
 from attribound.fields.base import Field, Model

@@ -13,7 +13,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from attribound.bounds import arguments as check
+from attribound import checks as check
 from attribound.errors import ArgumentError
 from attribound.estimation import chunk_generator
 from attribound.fields.base import Field

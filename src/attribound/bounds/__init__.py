@@ -1,31 +1,38 @@
 """The proved mathematics: float64, numpy and scipy only, never torch."""
 
 from attribound.bounds.confidence import eigenvalue_upper_bound, mean_radius, norm_lower_bound, spend
-from attribound.bounds.cosine import cosine_bound, largest_moved_fraction, max_epsilon, min_radius, min_sigma
-from attribound.bounds.covariance import cosine_bound_covariance, displacement_covariance
-from attribound.bounds.curvature import (
-    cosine_bound_curvature,
-    cosine_from_displacement,
-    displacement_curvature,
-)
+from attribound.bounds.evidence import Evidence
+from attribound.bounds.facts import FACTS, Closeness, Fact, Length, ProbabilityGradient, Spread
 from attribound.bounds.features import order_kept, sign_kept, top_k_overlap
-from attribound.bounds.overlap import moved_fraction
+from attribound.bounds.laws import LAWS, Ball, Law, Normal, moved_fraction, parse_law, shift_size
 from attribound.bounds.paper import (
     cosine_bound_paper,
     largest_moved_fraction_paper,
     max_epsilon_paper,
     norm_interval_paper,
 )
-from attribound.bounds.rules import Evidence
+from attribound.bounds.rules import RULES, Rule
+from attribound.bounds.rules.curvature import cosine_bound_curvature, cosine_from_displacement, displacement_curvature
+from attribound.bounds.tight import cosine_bound, largest_moved_fraction, max_epsilon, min_radius, min_sigma
 
 __all__ = [
+    "FACTS",
+    "LAWS",
+    "RULES",
+    "Ball",
+    "Closeness",
     "Evidence",
+    "Fact",
+    "Law",
+    "Length",
+    "Normal",
+    "ProbabilityGradient",
+    "Rule",
+    "Spread",
     "cosine_bound",
-    "cosine_bound_covariance",
     "cosine_bound_curvature",
     "cosine_bound_paper",
     "cosine_from_displacement",
-    "displacement_covariance",
     "displacement_curvature",
     "eigenvalue_upper_bound",
     "largest_moved_fraction",
@@ -39,6 +46,8 @@ __all__ = [
     "norm_interval_paper",
     "norm_lower_bound",
     "order_kept",
+    "parse_law",
+    "shift_size",
     "sign_kept",
     "spend",
     "top_k_overlap",

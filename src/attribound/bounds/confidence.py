@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from attribound.bounds import arguments as check
-from attribound.bounds.arguments import FloatArray
+from attribound import checks as check
+from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
 
 _BOLDEST = 0.95
@@ -66,6 +66,13 @@ def _bets(y: FloatArray, alpha: float, horizon: int) -> FloatArray:
     return bets
 
 
+def largest_norm_lower(draws: int, *, limit: float, alpha: float) -> float:
+    """No draws of this number prove a larger norm: what the boldest bets on perfectly constant draws reach."""
+    growth = np.expm1(np.log(1 / alpha) / max(draws, 1))
+    mean = _BOLDEST / (growth + _BOLDEST)
+    return max(float(limit * (2 * mean - 1)), 0.0)
+
+
 def eigenvalue_upper_bound(
     eigenvalue: float, *, reach: float, samples: int, alpha: float, near: float | None = None, far: int = 0
 ) -> float:
@@ -99,6 +106,11 @@ def eigenvalue_upper_bound(
     near = float(check.positive("near", near))
     inner = near**2 * _mean_upper(eigenvalue / near**2, samples, alpha / 2)
     return min(inner + reach**2 * _mean_upper(far / samples, samples, alpha / 2), reach**2)
+
+
+def smallest_eigenvalue_upper(draws: int, *, limit: float, alpha: float) -> float:
+    """No draws of this number prove a smaller eigenvalue: what draws without any spread give."""
+    return float(-(limit**2) * np.expm1(np.log(alpha) / max(draws, 1)))
 
 
 def _mean_upper(seen: float, samples: int, alpha: float) -> float:

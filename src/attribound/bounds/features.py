@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attribound.bounds import arguments as check
-from attribound.bounds.arguments import FloatArray, Number
+from attribound import checks as check
+from attribound.checks import FloatArray, Number
 from attribound.errors import ArgumentError
 
 _SLACK = 1e-12

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from attribound.bounds import arguments as check
-from attribound.bounds import overlap
-from attribound.bounds.arguments import Number
+from attribound import checks as check
+from attribound.bounds import laws
+from attribound.checks import Number
 
 
 def cosine_bound_paper(norm: Number, limit: Number, moved_fraction: Number) -> Any:
@@ -42,7 +42,7 @@ def max_epsilon_paper(
 ) -> Any:
     """The paper's largest epsilon for `cosine`: not a valid bound, for comparison only."""
     moved = largest_moved_fraction_paper(norm, limit, cosine)
-    return overlap.shift_size(moved, dim=dim, radius=radius, sigma=sigma)
+    return laws.shift_size(moved, dim=dim, radius=radius, sigma=sigma)
 
 
 def norm_interval_paper(mean: Number, variances: Number, *, samples: int, alpha: float) -> tuple[float, float]:

@@ -23,7 +23,7 @@ def demo(
     Prints what is proved for each image beside what the paper's (invalid) formula claims, and saves every
     certificate and pictures of input, plain map, smoothed map and certified curve.
     """
-    from attribound.bounds import arguments as check
+    from attribound import checks as check
     from attribound.demo import run_demo
     from attribound.report import console
 

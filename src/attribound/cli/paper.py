@@ -34,7 +34,7 @@ def paper(
     Writes NAME.md, NAME.tex and, for figures, NAME.png; every piece is kept in OUT/cells, so the same command goes on
     where it stopped. docs/paper.md explains every difference and gives the full commands.
     """
-    from attribound.bounds import arguments as check
+    from attribound import checks as check
     from attribound.paper import EXPERIMENTS, Settings, conduct
     from attribound.report import console
 

@@ -1,22 +1,29 @@
-"""Attribution methods and the wrappers that bound them."""
+"""Attribution methods, the shapes of their maps, and the wrappers that bound them."""
 
-from attribound.fields.base import Field
+from attribound.fields.base import Explanation, Field, Target
 from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
-from attribound.fields.captum import Captum
 from attribound.fields.integrated import IntegratedGradients
+from attribound.fields.reshaped import Centred, Grouped, Pooled, Tokens
 from attribound.fields.saliency import Saliency
-from attribound.fields.specs import ATTRIBUTIONS, make_field
+from attribound.fields.specs import ATTRIBUTIONS, BOUNDS, MAPS, make_field
 
 __all__ = [
     "ATTRIBUTIONS",
+    "BOUNDS",
+    "MAPS",
     "Assumed",
     "Bounded",
-    "Captum",
+    "Centred",
     "Clip",
+    "Explanation",
     "Field",
+    "Grouped",
     "IntegratedGradients",
+    "Pooled",
     "Proved",
     "Saliency",
+    "Target",
+    "Tokens",
     "Unit",
     "make_field",
 ]

@@ -1,79 +1,133 @@
-"""The one interface of attribution methods: a field maps inputs to vectors of the same shape."""
+"""The one interface of attribution methods: a field maps every input of a batch to a map.
+
+A map has the shape that the method gives it: that of the input for saliency, 7 x 7 for Grad-CAM, one number per token.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Literal, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from attribound.bounds.facts import Fact
 from attribound.errors import ArgumentError, FieldError
 
-Model = Callable[[Tensor], Tensor]
+Model = Callable[[Tensor], Any]
 Output = Literal["logit", "probability"]
+Target = int | Tensor
+"""The class that is explained: one for all rows, or (B,) one per row."""
+
+
+@final
+@dataclass(frozen=True)
+class Explanation:
+    """What a field says about a batch.
+
+    Attributes:
+        maps: (B, ...) one map per row.
+        logits: (B, K) the model's outputs at the rows themselves, where the method computed them anyway.
+    """
+
+    maps: Tensor
+    logits: Tensor | None = None
 
 
 class Field(ABC):
-    """An attribution method with its model: g(input, target), one vector per row of a batch.
+    """An attribution method with its model. Subclass it for a method of your own and write `explain`.
 
     Attributes:
         model: the classifier, a batch of inputs to logits (B, K).
-        name: the method's name, as it stands in records.
+        name: the method, as people type it after `--attribution`.
+        reshaped: what was done to the method's map afterwards, e.g. ("pooled:7", "centred").
         output: what is explained, "logit" or "probability".
         cost: model gradients per row, so that batches can be sized.
         block: rows whose mean is one draw for the bounds (more than 1 only for a randomised path).
+        random: whether the map of one row depends on more than the row.
+        stated: facts that the user states about the field and the draws cannot prove.
     """
 
     model: Model
     name: str
-    output: Output
+    output: Output = "logit"
+    reshaped: tuple[str, ...] = ()
     cost: int = 1
     block: int = 1
+    random: bool = False
+    stated: tuple[Fact, ...] = ()
 
     @abstractmethod
-    def attribute(
+    def explain(
         self,
         inputs: Tensor,
-        target: int,
+        target: Target,
         *,
         generator: torch.Generator | None = None,
         create_graph: bool = False,
-    ) -> Tensor:
-        """Attributions of a batch.
+    ) -> Explanation:
+        """Maps of a batch; each row's map may depend on that row only.
 
         Args:
             inputs: (B, ...) points.
             target: the class that is explained.
             generator: source of randomness of a random field; deterministic fields ignore it.
-            create_graph: keep the result differentiable with respect to `inputs` (attacks need it).
-
-        Returns:
-            A tensor of the shape of `inputs`.
+            create_graph: keep the maps differentiable with respect to `inputs` (attacks need it).
         """
 
-    @abstractmethod
-    def with_model(self, model: nn.Module) -> Self:
-        """The same method on another model."""
+    @final
+    def attribute(
+        self,
+        inputs: Tensor,
+        target: Target,
+        *,
+        generator: torch.Generator | None = None,
+        create_graph: bool = False,
+    ) -> Tensor:
+        """The maps alone."""
+        return self.explain(inputs, target, generator=generator, create_graph=create_graph).maps
 
-    @property
-    def probability_gradient(self) -> bool:
-        """Whether the field is stated to be exactly the gradient of a locally Lipschitz output in [0, 1]."""
-        return False
+
+class Wrapper(Field):
+    """A field made of another one; everything that it does not change is the other's."""
+
+    def __init__(self, base: Field) -> None:
+        if not isinstance(base, Field):
+            raise FieldError(f"expected a field such as Saliency(model), got {type(base).__name__}")
+        self.base = base
+        self.model, self.name, self.output, self.reshaped = base.model, base.name, base.output, base.reshaped
+        self.cost, self.block, self.random = base.cost, base.block, base.random
+
+    @abstractmethod
+    def around(self, base: Field) -> "Wrapper":
+        """The same wrapper around another field."""
 
 
 def check_output(output: str) -> None:
-    """Complain unless `output` is one of the two things that can be explained."""
+    """Raise unless `output` is one of the two things that can be explained."""
     if output not in ("logit", "probability"):
         raise ArgumentError(f"expected `output` 'logit' or 'probability', got {output!r}")
 
 
-def score(model: Model, inputs: Tensor, target: int, output: Output) -> Tensor:
-    """(B,) the explained output of each row."""
+def forward(model: Model, inputs: Tensor) -> Tensor:
+    """(B, K) the model's logits."""
     logits = model(inputs)
-    check_logits(logits, len(inputs))
-    if not 0 <= target < logits.shape[1]:
-        raise ArgumentError(f"expected `target` in 0..{logits.shape[1] - 1}, got {target}")
-    return (logits if output == "logit" else logits.softmax(dim=1))[:, target]
+    shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(inputs):
+        rows = len(inputs)
+        raise FieldError(f"expected the model to map {rows} inputs to logits ({rows}, classes), got {shape}")
+    return logits
+
+
+def score(logits: Tensor, target: Target, output: Output) -> Tensor:
+    """(B,) the explained output of each row."""
+    values = logits if output == "logit" else logits.softmax(dim=1)
+    chosen = torch.as_tensor(target).flatten().tolist()
+    if not all(0 <= one < logits.shape[1] for one in chosen):
+        raise ArgumentError(f"expected `target` in 0..{logits.shape[1] - 1}, got {chosen[0]}")
+    if len(chosen) == 1:
+        return values[:, chosen[0]]
+    return values.gather(1, torch.tensor(chosen, device=logits.device)[:, None])[:, 0]
 
 
 def gradient(scores: Tensor, inputs: Tensor, *, create_graph: bool) -> Tensor:
@@ -82,45 +136,3 @@ def gradient(scores: Tensor, inputs: Tensor, *, create_graph: bool) -> Tensor:
         raise FieldError("the model's output does not depend on its input through differentiable operations")
     # Rows do not see each other, so the gradient of the sum holds every row's own gradient.
     return torch.autograd.grad(scores.sum(), inputs, create_graph=create_graph)[0]
-
-
-def check_logits(logits: Any, rows: int) -> None:
-    """Complain unless the model gave one row of logits per input."""
-    shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != rows:
-        raise FieldError(f"expected the model to map {rows} inputs to logits ({rows}, classes), got {shape}")
-
-
-def check_evaluating(model: Model) -> None:
-    """Complain about dropout or batch norm in training mode: rows would no longer be independent draws."""
-    if not isinstance(model, nn.Module):
-        return
-    for name, module in model.named_modules():
-        kind = getattr(module, "original_name", type(module).__name__)  # scripted modules keep their name only
-        batch_norm = isinstance(module, nn.modules.batchnorm._BatchNorm) or "BatchNorm" in kind
-        dropout = isinstance(module, nn.modules.dropout._DropoutNd) or "Dropout" in kind
-        if module.training and (batch_norm or dropout):
-            raise FieldError(f"expected a model in evaluation mode: call model.eval() (module {name!r} is training)")
-        if batch_norm and getattr(module, "running_mean", None) is None:
-            raise FieldError(f"expected rows that do not see each other: module {name!r} normalises over the batch")
-
-
-def check_rows(model: Model, points: Tensor) -> None:
-    """Complain if a row's output depends on the rows around it or changes from call to call.
-
-    Every bound needs independent draws. This compares each row alone with the same row in a batch; a model that mixes
-    rows in ways that do not show here remains the user's responsibility.
-    """
-    with torch.no_grad():
-        together = model(points).double()
-        alone = torch.cat([model(point[None]).double() for point in points])
-    scale = float(together.abs().max())
-    if not float((together - alone).abs().max()) <= _ROW_TOLERANCE[points.dtype] * max(scale, 1e-30):
-        raise FieldError(
-            "expected a model that maps each input by itself and always alike: its output for the same input changes "
-            "with the batch around it or from call to call, so its attributions are not independent draws"
-        )
-
-
-_ROW_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3, torch.float16: 5e-2, torch.bfloat16: 2e-1}
-"""Differences that rounding explains, relative to the largest logit."""

@@ -1,90 +1,89 @@
 """Where the limit comes from: wrappers that bound a field, by construction, by proof or by assumption."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import Self, final
+from typing import ClassVar, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attribound.bounds import arguments as check
+from attribound import checks as check
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields.base import Field
+from attribound.fields.base import Explanation, Field, Target, Wrapper
 
 _ROUNDING = 1e-5
 """Relative rounding error of float32 gradients, tolerated at a claimed limit."""
 
 
-@dataclass(frozen=True)
-class Bounded(Field):
-    """A field whose vectors are never longer than `limit`. Values are float64.
+class Bounded(Wrapper):
+    """A field whose maps are never longer than `limit`. Values are float64.
 
     Attributes:
         base: the field that is bounded.
-        limit: bound on the l2 norm of every vector, anywhere.
+        limit: bound on the l2 norm of every map, anywhere.
         kind: "unit", "clip", "proved" or "assumed".
         source: in words, how the limit is known.
+        assumed: whether the limit is only a guess, so that nothing built on it is a certificate.
     """
 
-    base: Field
-    limit: float = 1.0
-    kind = "bounded"
+    kind: ClassVar[str]
+    assumed: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.base, Field):
-            raise FieldError(f"expected a field such as Saliency(model), got {type(self.base).__name__}")
-        if isinstance(self.base, Bounded):
-            raise FieldError(f"expected a field without a limit, got one bounded by {self.base.kind}")
-        check.positive("limit", self.limit)
-        for shared in ("model", "name", "output", "cost", "block"):
-            object.__setattr__(self, shared, getattr(self.base, shared))
+    def __init__(self, base: Field, limit: float) -> None:
+        super().__init__(base)
+        if isinstance(base, Bounded):
+            raise FieldError(f"expected a field without a limit, got one bounded by {base.kind}")
+        self.limit = float(check.positive("limit", limit))
 
     @property
     @abstractmethod
     def source(self) -> str:
         """In words, how the limit is known."""
 
+    @property
+    def spec(self) -> str:
+        """As people type it after `--bound`."""
+        return f"{self.kind}:{self.limit!r}"
+
     @abstractmethod
     def bound(self, vectors: Tensor) -> Tensor:
-        """Bring float64 vectors (B, d) within the limit."""
+        """Bring float64 vectors (B, m) within the limit."""
 
-    @property
-    def assumed(self) -> bool:
-        """Whether the limit is only a guess, so that nothing built on it is a certificate."""
-        return False
-
-    def attribute(
+    @final
+    def explain(
         self,
         inputs: Tensor,
-        target: int,
+        target: Target,
         *,
         generator: torch.Generator | None = None,
         create_graph: bool = False,
-    ) -> Tensor:
-        """The wrapped attribution in float64, brought within the limit row by row."""
-        values = self.base.attribute(inputs, target, generator=generator, create_graph=create_graph)
-        return self.bound(values.flatten(1).double()).view(values.shape)
-
-    def with_model(self, model: nn.Module) -> Self:
-        """The same bounded method on another model."""
-        return replace(self, base=self.base.with_model(model))
+    ) -> Explanation:
+        """The wrapped maps in float64, brought within the limit row by row."""
+        plain = self.base.explain(inputs, target, generator=generator, create_graph=create_graph)
+        return Explanation(self.bound(plain.maps.flatten(1).double()).view(plain.maps.shape), plain.logits)
 
 
 @final
-@dataclass(frozen=True)
 class Unit(Bounded):
-    """g / ||g||, and 0 where g = 0: limit 1 for any model, no assumption. The default choice.
+    """g / ||g||, and 0 where g = 0: limit 1 by construction. The default choice.
 
     NaN and infinite gradients stay NaN, so that the estimate stops with an error that names the draw.
     """
 
-    limit: float = 1.0
     kind = "unit"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.limit != 1.0:
-            raise ArgumentError(f"expected no other limit than 1 for Unit, got {self.limit:g}")
+    def __init__(self, base: Field, limit: float = 1.0) -> None:
+        if limit != 1.0:
+            raise ArgumentError(f"expected no other limit than 1 for Unit, got {limit:g}")
+        super().__init__(base, limit)
+
+    def around(self, base: Field) -> "Unit":
+        """Another field, normalised too."""
+        return Unit(base)
+
+    @property
+    def spec(self) -> str:
+        """As people type it."""
+        return self.kind
 
     @property
     def source(self) -> str:
@@ -93,16 +92,20 @@ class Unit(Bounded):
 
     def bound(self, vectors: Tensor) -> Tensor:
         """Normalise each row; rows that are exactly zero stay zero."""
-        norms = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
-        return vectors / torch.where(norms == 0, 1.0, norms)
+        scaled, _ = _scaled(vectors)
+        norms = torch.linalg.vector_norm(scaled, dim=1, keepdim=True)
+        return scaled / torch.where(norms == 0, 1.0, norms)
 
 
 @final
-@dataclass(frozen=True)
 class Clip(Bounded):
     """g * min(1, limit / ||g||). The limit must be one number for the model, never chosen from the input."""
 
     kind = "clip"
+
+    def around(self, base: Field) -> "Clip":
+        """Another field, clipped at the same limit."""
+        return Clip(base, self.limit)
 
     @property
     def source(self) -> str:
@@ -111,38 +114,47 @@ class Clip(Bounded):
 
     def bound(self, vectors: Tensor) -> Tensor:
         """Shorten the rows that are too long."""
-        norms = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
-        return vectors * torch.where(norms > self.limit, self.limit / norms, 1.0)
+        scaled, largest = _scaled(vectors)
+        norms = torch.linalg.vector_norm(scaled, dim=1, keepdim=True)
+        return torch.where(norms * largest > self.limit, scaled * (self.limit / norms), vectors)
 
 
-@dataclass(frozen=True)
+def _scaled(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows divided by their largest entry, and these entries: squares of the result neither vanish nor overflow."""
+    largest = vectors.detach().abs().amax(dim=1, keepdim=True)
+    return vectors / torch.where(largest == 0, 1.0, largest), largest
+
+
 class _Claimed(Bounded):
     """A limit that the field is said to keep by itself; draws beyond it are an error in the estimate."""
 
+    def __init__(self, base: Field, limit: float) -> None:
+        super().__init__(base, limit)
+        self.stated = base.stated
+
+    @final
     def bound(self, vectors: Tensor) -> Tensor:
         """Excess that float32 gradients' rounding explains is cut off; anything longer stays, to be found out."""
         norms = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
         rounded = (norms > self.limit) & (norms <= self.limit * (1 + _ROUNDING))
         return vectors * torch.where(rounded, self.limit / norms, 1.0)
 
-    @property
-    def probability_gradient(self) -> bool:
-        """As the wrapped field."""
-        return self.base.probability_gradient
-
 
 @final
-@dataclass(frozen=True)
 class Proved(_Claimed):
     """The user has a proof of the limit, e.g. a 1-Lipschitz network; its reason is stored with every result."""
 
-    reason: str = ""
     kind = "proved"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.reason.strip():
+    def __init__(self, base: Field, limit: float, reason: str = "") -> None:
+        super().__init__(base, limit)
+        if not reason.strip():
             raise ArgumentError("expected a `reason` for Proved: in a sentence, why the limit holds everywhere")
+        self.reason = reason
+
+    def around(self, base: Field) -> "Proved":
+        """Another field with the same limit and reason."""
+        return Proved(base, self.limit, self.reason)
 
     @property
     def source(self) -> str:
@@ -151,18 +163,17 @@ class Proved(_Claimed):
 
 
 @final
-@dataclass(frozen=True)
 class Assumed(_Claimed):
     """A guess, e.g. the largest norm seen. NOT a certificate: every result says so."""
 
     kind = "assumed"
+    assumed = True
+
+    def around(self, base: Field) -> "Assumed":
+        """Another field with the same guess."""
+        return Assumed(base, self.limit)
 
     @property
     def source(self) -> str:
         """A warning."""
         return "ASSUMED, not proved: results are not certificates"
-
-    @property
-    def assumed(self) -> bool:
-        """True."""
-        return True

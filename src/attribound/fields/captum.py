@@ -3,7 +3,7 @@
 import contextlib
 import warnings
 from collections.abc import Iterator
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -17,27 +17,46 @@ from captum.attr import (
     GuidedBackprop,
     InputXGradient,
     IntegratedGradients,
+    InternalInfluence,
+    LayerActivation,
+    LayerConductance,
+    LayerDeepLift,
+    LayerFeatureAblation,
+    LayerFeaturePermutation,
+    LayerGradCam,
+    LayerGradientXActivation,
+    LayerIntegratedGradients,
     Occlusion,
     Saliency,
 )
-from torch import Tensor, nn
+from torch import Tensor
 
 from attribound.errors import FieldError
-from attribound.fields.base import Field, Model
+from attribound.fields.base import Explanation, Field, Model, Target
 
-_ROWS_INDEPENDENT = (
+_DETERMINISTIC = (
     Deconvolution,
     DeepLift,
     FeatureAblation,
-    GradientShap,
     GuidedBackprop,
     InputXGradient,
     IntegratedGradients,
+    InternalInfluence,
+    LayerActivation,
+    LayerConductance,
+    LayerDeepLift,
+    LayerFeatureAblation,
+    LayerGradCam,
+    LayerGradientXActivation,
+    LayerIntegratedGradients,
     Occlusion,
     Saliency,
 )
+"""Methods whose maps follow from the input: a probe decides whether their rows may share a batch."""
+_RANDOM_BY_ROW = (GradientShap,)
+"""Random methods known to treat the rows of a batch independently; all others run row by row."""
 
-BY_NAME: dict[str, type[Attribution]] = {
+_BY_NAME: dict[str, type[Attribution]] = {
     "input-x-gradient": InputXGradient,
     "guided-backprop": GuidedBackprop,
     "deconvolution": Deconvolution,
@@ -45,6 +64,13 @@ BY_NAME: dict[str, type[Attribution]] = {
     "feature-ablation": FeatureAblation,
 }
 """Methods that need nothing but the model, by the name that people type."""
+
+
+def named(name: str, model: Model) -> "Captum":
+    """The method of that name; records keep the name."""
+    field = Captum(_BY_NAME[name](model))
+    field.name = name
+    return field
 
 
 @final
@@ -55,37 +81,40 @@ class Captum(Field):
     randomness, independent of the noise, and the smoothed map is the mean over both. The bounds hold for that mean.
     Captum draws from the global generators; they are seeded from the given generator and put back afterwards.
 
-    The bounds need independent draws. Methods known to treat the rows of a batch independently run in batches; all
-    others (some share one random permutation among the rows) run row by row, each with its own randomness.
+    The bounds need independent draws. Deterministic methods run in batches if a probe finds that their rows do not see
+    each other (DeepLift's do where the model holds a softmax); random ones (some share one permutation among the rows)
+    run row by row, each with its own randomness. Layer methods give maps in the layer's shape.
     """
-
-    output = "logit"
 
     def __init__(self, method: Attribution, /, **arguments: Any) -> None:
         if not isinstance(method, Attribution):
             raise FieldError(f"expected a captum.attr method, got {type(method).__name__}")
-        if isinstance(method, FeaturePermutation):
-            raise FieldError("FeaturePermutation mixes the rows of a batch: it is not an attribution of one input")
+        if isinstance(method, FeaturePermutation | LayerFeaturePermutation):
+            raise FieldError(f"{type(method).__name__} mixes the rows of a batch: it is not an attribution of one input")
         self.method = method
         self.model: Model = method.forward_func
         self.arguments = arguments
         self.name = f"captum-{type(method).__name__}"
+        self.random = type(method) not in _DETERMINISTIC
 
-    def attribute(
+    def explain(
         self,
         inputs: Tensor,
-        target: int,
+        target: Target,
         *,
         generator: torch.Generator | None = None,
         create_graph: bool = False,
-    ) -> Tensor:
+    ) -> Explanation:
         """The method's own attribution of the batch."""
         if create_graph:
             raise FieldError(f"{self.name} cannot be differentiated: use an attack that needs no gradient of it")
-        parts = [inputs] if type(self.method) in _ROWS_INDEPENDENT else list(inputs.split(1))
-        return torch.cat([self._attribute(part, target, generator) for part in parts])
+        if type(self.method) in (*_DETERMINISTIC, *_RANDOM_BY_ROW):
+            return Explanation(self._attribute(inputs, target, generator))
+        targets = torch.as_tensor(target).expand(len(inputs)).tolist()
+        rows = zip(inputs.split(1), targets, strict=True)
+        return Explanation(torch.cat([self._attribute(row, one, generator) for row, one in rows]))
 
-    def _attribute(self, inputs: Tensor, target: int, generator: torch.Generator | None) -> Tensor:
+    def _attribute(self, inputs: Tensor, target: Target, generator: torch.Generator | None) -> Tensor:
         points = inputs.detach().requires_grad_(True)
         with _seeded(generator), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks and attributes")
@@ -93,13 +122,9 @@ class Captum(Field):
                 values = self.method.attribute(points, target=target, **self.arguments)
             except (AssertionError, ValueError, TypeError, RuntimeError) as error:
                 raise FieldError(f"{self.name} failed: {error}") from error
-        if not isinstance(values, Tensor) or values.shape != inputs.shape:
-            raise FieldError(f"expected {self.name} to give maps of shape {tuple(inputs.shape)}")
+        if not isinstance(values, Tensor) or len(values) != len(inputs) or values.ndim < 2:
+            raise FieldError(f"expected {self.name} to give one map per input, {len(inputs)} of them")
         return values.detach()
-
-    def with_model(self, model: nn.Module) -> Self:
-        """Not possible: a Captum method is bound to its model."""
-        raise FieldError(f"{self.name} is bound to its model and cannot be moved to another")
 
 
 @contextlib.contextmanager

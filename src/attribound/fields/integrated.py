@@ -1,20 +1,18 @@
 """Integrated gradients (Sundararajan et al. 2017), by quadrature or with a randomised path."""
 
-from dataclasses import dataclass, replace
-from typing import Literal, Self, final
+from typing import Literal, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attribound.bounds import arguments as check
+from attribound import checks as check
 from attribound.errors import ArgumentError
-from attribound.fields.base import Field, Model, Output, check_output, gradient, score
+from attribound.fields.base import Explanation, Field, Model, Output, Target, check_output, forward, gradient, score
 
 Path = Literal["quadrature", "random"]
 
 
 @final
-@dataclass(frozen=True)
 class IntegratedGradients(Field):
     """(z - b) * mean over t in [0, 1] of grad f(b + t (z - b)), b the baseline.
 
@@ -26,64 +24,66 @@ class IntegratedGradients(Field):
     Under `Proved` and `Assumed` both smooth to the same map (up to the quadrature's error); the limit must hold for
     the integrand (z - b) * grad f(...) when the path is random. `Unit` and `Clip` act on every row, so with them
     the two paths are two different, both certified, maps.
-
-    Attributes:
-        model: the classifier.
-        baseline: a number, or a tensor of the input's shape.
-        steps: points on the path.
-        path: "quadrature" or "random".
-        output: "logit" or "probability".
     """
 
-    model: Model
-    baseline: float | Tensor = 0.0
-    steps: int = 16
-    path: Path = "quadrature"
-    output: Output = "logit"
-    name = "ig"
+    def __init__(
+        self,
+        model: Model,
+        baseline: float | Tensor = 0.0,
+        steps: int = 16,
+        path: Path = "quadrature",
+        output: Output = "logit",
+    ) -> None:
+        """Explain a model.
 
-    def __post_init__(self) -> None:
-        check_output(self.output)
-        check.count("steps", self.steps)
-        if self.path not in ("quadrature", "random"):
-            raise ArgumentError(f"expected `path` 'quadrature' or 'random', got {self.path!r}")
-        object.__setattr__(self, "cost", self.steps if self.path == "quadrature" else 1)
-        object.__setattr__(self, "block", 1 if self.path == "quadrature" else self.steps)
+        Args:
+            model: the classifier.
+            baseline: a number, or a tensor of the input's shape.
+            steps: points on the path.
+            path: "quadrature" or "random".
+            output: "logit" or "probability".
+        """
+        check_output(output)
+        if path not in ("quadrature", "random"):
+            raise ArgumentError(f"expected `path` 'quadrature' or 'random', got {path!r}")
+        self.model, self.baseline, self.path, self.output = model, baseline, path, output
+        self.steps = int(check.count("steps", steps))
+        self.random = path == "random"
+        self.name = "ig-random" if self.random else "ig"
+        self.cost, self.block = (1, self.steps) if self.random else (self.steps, 1)
 
-    def attribute(
+    def explain(
         self,
         inputs: Tensor,
-        target: int,
+        target: Target,
         *,
         generator: torch.Generator | None = None,
         create_graph: bool = False,
-    ) -> Tensor:
+    ) -> Explanation:
         """Displacement from the baseline times the mean gradient along the path."""
         away = inputs - self._baseline(inputs)
         if self.path == "random":
-            return away * self._gradient_at(inputs, away, self._positions(inputs, generator), target, create_graph)
+            slopes = self._gradient_at(inputs, away, self._positions(inputs, generator), target, create_graph)
+            return Explanation(away * slopes)
         rows, steps = len(inputs), self.steps
         middles = (torch.arange(steps, device=inputs.device, dtype=inputs.dtype) + 0.5) / steps
         slopes = self._gradient_at(
             inputs.repeat_interleave(steps, 0),
             away.repeat_interleave(steps, 0),
             middles.repeat(rows),
-            target,
+            target.repeat_interleave(steps) if isinstance(target, Tensor) and target.ndim else target,
             create_graph,
         )
-        return away * slopes.view(rows, steps, *inputs.shape[1:]).mean(dim=1)
+        return Explanation(away * slopes.view(rows, steps, *inputs.shape[1:]).mean(dim=1))
 
-    def with_model(self, model: nn.Module) -> Self:
-        """The same method on another model."""
-        return replace(self, model=model)
-
-    def _gradient_at(self, inputs: Tensor, away: Tensor, positions: Tensor, target: int, create_graph: bool) -> Tensor:
+    def _gradient_at(self, inputs: Tensor, away: Tensor, positions: Tensor, target: Target, create_graph: bool) -> Tensor:
         """Gradient of the model at b + t (z - b), written as z - (1 - t)(z - b)."""
         left = (1 - positions).view(-1, *[1] * (inputs.ndim - 1))
         points = inputs - left * away
         if not points.requires_grad:
             points = points.detach().requires_grad_(True)
-        return gradient(score(self.model, points, target, self.output), points, create_graph=create_graph)
+        scores = score(forward(self.model, points), target, self.output)
+        return gradient(scores, points, create_graph=create_graph)
 
     def _positions(self, inputs: Tensor, generator: torch.Generator | None) -> Tensor:
         if generator is None:

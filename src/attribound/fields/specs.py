@@ -1,57 +1,92 @@
-"""What people type after `--attribution` and `--bound`."""
+"""What people type after `--attribution`, `--map` and `--bound`, and the fields that follow."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field, Model, Output
 from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
-from attribound.fields.captum import BY_NAME, Captum
 from attribound.fields.integrated import IntegratedGradients
+from attribound.fields.reshaped import Centred, Pooled, Tokens
 from attribound.fields.saliency import Saliency
 
-_OURS: dict[str, Callable[[Model, Output], Field]] = {
-    "saliency": lambda model, output: Saliency(model, output=output),
+_METHODS: dict[str, Callable[[Model, Output], Field]] = {
+    "saliency": lambda model, output: Saliency(model, output),
     "ig": lambda model, output: IntegratedGradients(model, output=output),
     "ig-random": lambda model, output: IntegratedGradients(model, path="random", output=output),
 }
-ATTRIBUTIONS = (*_OURS, *BY_NAME)
-BOUNDS = ("unit", "clip:L", "proved:L", "assumed:L")
+"""Our methods by the name that people type; a new one adds a file and a line here."""
+
+_CAPTUM = ("input-x-gradient", "guided-backprop", "deconvolution", "deeplift", "feature-ablation")
+ATTRIBUTIONS = (*_METHODS, *_CAPTUM)
+
+_MAPS: dict[str, Callable[[Field, str], Field]] = {
+    "centred": lambda field, _: Centred(field),
+    "pooled": lambda field, size: Pooled(field, _number("pooled:N", size)),
+    "pooled-signed": lambda field, size: Pooled(field, _number("pooled-signed:N", size), of="signed"),
+    "tokens": lambda field, _: Tokens(field),
+    "tokens-signed": lambda field, _: Tokens(field, of="signed"),
+}
+"""Shapes of maps by the name that people type."""
+MAPS = ("centred", "pooled:N", "pooled-signed:N", "tokens", "tokens-signed")
+
+_BOUNDS: dict[str, Callable[[Field, float], Bounded]] = {
+    "clip": Clip,
+    "proved": lambda field, limit: Proved(field, limit, reason="stated on the command line"),
+    "assumed": Assumed,
+}
+BOUNDS = ("unit", *(f"{name}:L" for name in _BOUNDS))
 
 
-def make_field(model: Model, attribution: str = "saliency", bound: str = "unit", output: Output = "logit") -> Bounded:
-    """The bounded field of two specs.
+def make_field(
+    model: Model,
+    attribution: str = "saliency",
+    bound: str = "unit",
+    output: Output = "logit",
+    maps: Sequence[str] = (),
+) -> Bounded:
+    """The bounded field of the specs that people type.
 
     Args:
         model: the classifier.
         attribution: one of ATTRIBUTIONS.
         bound: "unit", "clip:L", "proved:L" or "assumed:L" with a number L.
         output: "logit" or "probability".
+        maps: shapes, applied in this order.
     """
-    return _bounded(_attribution(model, attribution, output), bound)
+    field = _attribution(model, attribution, output)
+    for spec in maps:
+        name, _, size = spec.partition(":")
+        if name not in _MAPS:
+            raise ArgumentError(f"expected a map ({', '.join(MAPS)}), got {spec!r}")
+        field = _MAPS[name](field, size)
+    return _bounded(field, bound)
 
 
 def _attribution(model: Model, name: str, output: Output) -> Field:
-    if name in _OURS:
-        return _OURS[name](model, output)
-    if name not in BY_NAME:
+    if name in _METHODS:
+        return _METHODS[name](model, output)
+    if name not in _CAPTUM:
         raise ArgumentError(f"expected an attribution ({', '.join(ATTRIBUTIONS)}), got {name!r}")
     if output != "logit":
         raise ArgumentError(f"{name} explains the logit, not the {output}")
-    return Captum(BY_NAME[name](model))
+    from attribound.fields.captum import named  # captum takes seconds to import: only where it is used
+
+    return named(name, model)
 
 
 def _bounded(field: Field, bound: str) -> Bounded:
-    kind, colon, number = bound.partition(":")
     if bound == "unit":
         return Unit(field)
-    kinds = {"clip": Clip, "assumed": Assumed}
+    kind, _, number = bound.partition(":")
     try:
-        limit = float(number)
-        if kind in kinds and colon:
-            return kinds[kind](field, limit)
-        if kind == "proved" and colon:
-            return Proved(field, limit, reason="stated on the command line")
-    except ValueError as error:
+        return _BOUNDS[kind](field, float(number))
+    except (KeyError, ValueError) as error:
         if isinstance(error, ArgumentError):
             raise
-    raise ArgumentError(f"expected a bound ({', '.join(BOUNDS)}, L a number), got {bound!r}")
+        raise ArgumentError(f"expected a bound ({', '.join(BOUNDS)}, L a number), got {bound!r}") from None
+
+
+def _number(form: str, text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentError(f"expected {form} with a whole number N, got {text!r}")
+    return int(text)

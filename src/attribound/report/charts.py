@@ -12,7 +12,7 @@ import numpy as np
 from plotly import graph_objects
 from plotly.offline import get_plotlyjs
 
-from attribound.bounds.arguments import FloatArray
+from attribound.checks import FloatArray
 
 _COLOURS = ("#8a6d00", "#2b7bba", "#c8553d", "#a0569b", "#5a7d2a", "#7a7a7a")
 _DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot", "dot")

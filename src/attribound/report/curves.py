@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from attribound.bounds.arguments import FloatArray
+from attribound.checks import FloatArray
 from attribound.bounds.curvature import CURVATURE
 from attribound.bounds.many import cosines_of_many, family
 from attribound.bounds.rules import Evidence

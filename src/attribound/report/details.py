@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attribound.bounds.arguments import FloatArray
+from attribound.checks import FloatArray
 from attribound.report import images
 from attribound.report.collect import Collected
 from attribound.runs import Store

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from attribound.bounds.arguments import FloatArray
+from attribound.checks import FloatArray
 
 QUANTILE = 0.995
 """Maps are clipped at this quantile of their absolute values: one bright pixel may not dim all others."""

@@ -13,7 +13,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attribound.bounds.arguments import FloatArray
+from attribound.checks import FloatArray
 from attribound.certificate import Certificate
 
 Picture = Figure

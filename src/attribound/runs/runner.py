@@ -9,7 +9,7 @@ from typing import Any, final
 
 from torch import nn
 
-from attribound.bounds import arguments as check
+from attribound import checks as check
 from attribound.certificate import exact_text
 from attribound.certification import as_batch, check_field, model_hash
 from attribound.data import Dataset, open_data

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from attribound.bounds.arguments import FloatArray
+from attribound.checks import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.runs.config import RunConfig
 from attribound.runs.tasks import Outcome

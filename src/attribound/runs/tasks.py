@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from attribound.bounds.arguments import FloatArray
+from attribound.checks import FloatArray
 
 
 @final

@@ -9,7 +9,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from attribound.bounds.arguments import FloatArray
+from attribound.checks import FloatArray
 from attribound.certificate import Certificate
 from attribound.certification import certify, input_hash
 from attribound.data import Dataset, open_data

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from attribound.bounds import arguments as check
+from attribound import checks as check
 from attribound.certification import model_hash
 from attribound.data import Dataset
 from attribound.errors import AttriboundError

@@ -1,5 +1,6 @@
 """Argument checks of the public edge: one clear line that names the value and what was expected."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -55,16 +56,27 @@ def alpha(value: Number, name: str = "alpha") -> FloatArray:
     return _require((array > 0) & (array < 1), array, name, "in (0, 1)")
 
 
-def dimension(value: Number) -> FloatArray:
-    """A whole number of input features, at least 2 (in one dimension there are no angles)."""
-    array = _array("dim", value)
-    return _require((array >= 2) & _whole(array), array, "dim", "to be a whole number >= 2")
+def dimension(value: Number, name: str = "dim") -> FloatArray:
+    """A whole number of features, at least 2 (in one dimension there are no angles)."""
+    array = _array(name, value)
+    return _require((array >= 2) & _whole(array), array, name, "to be a whole number >= 2")
 
 
 def count(name: str, value: Number) -> FloatArray:
     """A whole number >= 1."""
     array = _array(name, value)
     return _require((array >= 1) & _whole(array), array, name, "to be a whole number >= 1")
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number >= 0 of any kind and size, such as a seed."""
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ArgumentError(f"expected `{name}` to be a whole number >= 0, got {value!r}")
+    return number
 
 
 def _whole(array: FloatArray) -> npt.NDArray[np.bool_]:

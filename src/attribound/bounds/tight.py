@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from attribound.bounds import arguments as check
-from attribound.bounds import overlap
-from attribound.bounds.arguments import FloatArray, Number
+from attribound import checks as check
+from attribound.bounds import laws
+from attribound.checks import FloatArray, Number
 
 VACUOUS = -1.0
 
@@ -64,7 +64,7 @@ def max_epsilon(
     sigma: Number | None = None,
 ) -> Any:
     """The largest shift for which the tight theorem gives `cosine`; 0.0 if there is none."""
-    return overlap.shift_size(largest_moved_fraction(norm, limit, cosine), dim=dim, radius=radius, sigma=sigma)
+    return laws.shift_size(largest_moved_fraction(norm, limit, cosine), dim=dim, radius=radius, sigma=sigma)
 
 
 def min_radius(cosine: Number, epsilon: Number, *, norm: Number, limit: Number, dim: Number) -> Any:
@@ -74,13 +74,13 @@ def min_radius(cosine: Number, epsilon: Number, *, norm: Number, limit: Number, 
     radius is large enough.
     """
     moved = largest_moved_fraction(norm, limit, cosine)
-    return check.unwrap(_scale(epsilon, overlap.shift_size(moved, dim=dim, radius=1.0)))
+    return check.unwrap(_scale(epsilon, laws.shift_size(moved, dim=dim, radius=1.0)))
 
 
 def min_sigma(cosine: Number, epsilon: Number, *, norm: Number, limit: Number) -> Any:
     """The Gaussian counterpart of `min_radius`, with the same caveat."""
     moved = largest_moved_fraction(norm, limit, cosine)
-    return check.unwrap(_scale(epsilon, overlap.shift_size(moved, sigma=1.0)))
+    return check.unwrap(_scale(epsilon, laws.shift_size(moved, sigma=1.0)))
 
 
 def _is_common(kappa: FloatArray, p: FloatArray) -> Any:

@@ -1,4 +1,4 @@
-"""Second moments of the draws in one pass, and an eigenvalue that is never under-estimated.
+"""Scatter matrices: second moments of rows in one pass, and an eigenvalue that is never under-estimated.
 
 The bound on the largest eigenvalue needs the sampled one exactly or from above: power iteration that has not
 converged, or a random projection, would under-estimate it and break the certificate.
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 EXACT_UP_TO = 4096
-"""Input features up to which the full matrix is kept (128 MB); beyond, a sketch."""
+"""Numbers in a map up to which the full matrix is kept (128 MB); beyond, a sketch."""
 
 _PRODUCT_ROWS = 1024
 """Rows gathered for one matrix product: large products run at full speed."""
@@ -22,7 +22,7 @@ _ROUNDING = 1e-9
 """Allowance for rounding in float64 sums and in the eigenvalue routine, relative to the trace."""
 
 
-class Spread(ABC):
+class Scatter(ABC):
     """Collects rows y and answers: the largest eigenvalue of their mean outer product."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Spread(ABC):
 
 
 @final
-class ExactSpread(Spread):
+class ExactScatter(Scatter):
     """The whole d x d matrix, as the blocks on and above its diagonal.
 
     Rows are divided by `unit`, about their length, so that float32 neither overflows nor loses them.
@@ -108,7 +108,7 @@ class ExactSpread(Spread):
 
 
 @final
-class SketchedSpread(Spread):
+class SketchedScatter(Scatter):
     """Frequent directions (Liberty 2013): a few rows B with sum y y^T <= B^T B + removed * I, always.
 
     So the largest eigenvalue of B^T B plus what was removed is at least the true one. Memory: 2 size x d.
@@ -161,9 +161,9 @@ def eigenvalue_from_above(matrix: Tensor) -> float:
     return float(torch.linalg.eigvalsh(matrix)[-1])
 
 
-def make_spread(dim: int, unit: float) -> Spread:
-    """Exact for small inputs, sketched for large ones; `unit` is about the length of the rows."""
-    return ExactSpread(dim, unit) if dim <= EXACT_UP_TO else SketchedSpread(dim)
+def make_scatter(dim: int, unit: float) -> Scatter:
+    """Exact for small maps, sketched for large ones; `unit` is about the length of the rows."""
+    return ExactScatter(dim, unit) if dim <= EXACT_UP_TO else SketchedScatter(dim)
 
 
 def _product_dtype() -> torch.dtype:

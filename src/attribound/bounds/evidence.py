@@ -1,0 +1,137 @@
+"""Evidence: everything that certificates follow from. It holds no draws and no model.
+
+A stored certificate is checked by rebuilding its evidence and asking again. Evidence may be about one explanation
+(numbers) or about N with the same law at once (arrays (N, 1)); epsilons are numbers or arrays that broadcast against it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar, final
+
+import numpy as np
+
+from attribound.bounds.facts import Closeness, Fact, Length, Numbers, Spread
+from attribound.bounds.laws import Law
+from attribound.bounds.rules import RULES
+from attribound.bounds.tight import VACUOUS
+from attribound.checks import FloatArray
+from attribound.errors import ArgumentError
+
+ROUNDING = 1e-12
+"""Certified cosines are lowered and displacements raised by this, far more than float64 loses."""
+
+_HALVINGS = 60
+F = TypeVar("F", bound=Fact)
+
+
+@final
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about a smoothed attribution, all of it at once with probability at least 1 - alpha.
+
+    Attributes:
+        law: the law of the noise.
+        limit: upper bound on the field's norm.
+        facts: what the draws proved, by type.
+    """
+
+    law: Law
+    limit: Numbers
+    facts: Mapping[type[Fact], Fact] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, law: Law, limit: float, *facts: Fact) -> "Evidence":
+        """Evidence from facts of different types."""
+        return cls(law, limit, {type(fact): fact for fact in facts})
+
+    @classmethod
+    def stack(cls, members: Sequence["Evidence"]) -> "Evidence":
+        """Evidence about N explanations at once; all must have the same `family`."""
+        first = members[0]
+        if any(one.family != first.family for one in members):
+            raise ArgumentError("expected evidence with one law and the same facts to be stacked")
+        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.facts}
+        return cls(first.law, np.array([one.limit for one in members], np.float64)[:, None], facts)
+
+    @property
+    def family(self) -> tuple[Law, frozenset[type[Fact]]]:
+        """What evidences must share to be stacked."""
+        return self.law, frozenset(self.facts)
+
+    def fact(self, kind: type[F]) -> F:
+        """The fact of that type; asking for one that is not there is a mistake of the caller."""
+        found = self.facts[kind]
+        assert isinstance(found, kind)
+        return found
+
+    # --- numbers that several rules use --------------------------------------------------------------------
+
+    @property
+    def norm_lower(self) -> Numbers:
+        """Lower bound on the map's norm."""
+        return self.fact(Length).lower
+
+    @property
+    def norm_upper(self) -> FloatArray:
+        """Upper bound on the map's norm: the sampled norm and its error, never above the limit."""
+        if Closeness not in self.facts:
+            return np.asarray(self.limit, np.float64)
+        return np.minimum(self.fact(Length).sampled + np.asarray(self.fact(Closeness).radius), self.limit)
+
+    @property
+    def eigenvalue(self) -> FloatArray:
+        """The eigenvalue bound, never above limit^2 - norm^2 (rounded up), which bounds the whole trace.
+
+        Nor so small that it would rest on the last digits of the norm: a field is never taken for exactly constant.
+        """
+        square = np.asarray(self.limit, np.float64) ** 2
+        trace = square * (1 + ROUNDING) - np.asarray(self.norm_lower) ** 2 * (1 - ROUNDING)
+        known = self.fact(Spread).eigenvalue if Spread in self.facts else np.inf
+        return np.maximum(np.minimum(known, trace), ROUNDING * square)
+
+    def moved_fraction(self, epsilon: Numbers) -> FloatArray:
+        """Fraction of the noise moved by a shift of length epsilon, rounded up."""
+        return np.minimum(self.law.moved_fraction(epsilon) * (1 + ROUNDING), 1.0)
+
+    # --- answers -------------------------------------------------------------------------------------------
+
+    def cosines(self, epsilon: Numbers) -> dict[str, FloatArray]:
+        """The cosine certified by each rule that applies, by its name; -1.0 where a rule says nothing."""
+        shift = np.asarray(epsilon, np.float64)
+        return {rule.name: np.asarray(rule.cosine(self, shift)) for rule in RULES if rule.applies(self)}
+
+    def cosine(self, epsilon: Numbers) -> FloatArray:
+        """The largest certified cosine; -1.0 where no rule says anything."""
+        best = np.max(np.stack(np.broadcast_arrays(*self.cosines(epsilon).values())), axis=0)
+        return np.where(best > VACUOUS, np.maximum(best - ROUNDING, 0.0), VACUOUS)
+
+    def rule_at(self, epsilon: float) -> str | None:
+        """The rule that gives the largest cosine; None if no rule says anything."""
+        cosines = self.cosines(epsilon)
+        best = max(cosines, key=lambda name: float(cosines[name]))
+        return best if float(cosines[best]) > VACUOUS else None
+
+    def displacement(self, epsilon: Numbers) -> FloatArray:
+        """How far the map itself can move: ||h(x + delta) - h(x)|| for every ||delta|| <= epsilon."""
+        shift = np.asarray(epsilon, np.float64)
+        radii = [np.asarray(rule.displacement(self, shift)) for rule in RULES if rule.applies(self)]
+        return np.min(np.stack(np.broadcast_arrays(*radii)), axis=0) * (1 + ROUNDING)
+
+    def max_epsilon(self, cosine: float) -> FloatArray:
+        """The largest epsilon whose certified cosine is at least `cosine`; 0.0 where there is none.
+
+        Found by bisection, so `cosine(max_epsilon(T)) >= T` wherever the answer is above 0.
+        """
+        if not 0.0 <= cosine <= 1.0:
+            raise ArgumentError(f"expected `cosine` in [0, 1], got {cosine:g}")
+        shape = np.shape(self.norm_lower)
+        low, high = np.zeros(shape), np.full(shape, self.law.reach)
+        if not np.any(np.asarray(self.norm_lower) > 0):
+            return low
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            holds = self.cosine(middle) >= cosine
+            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+            if np.all(high - low <= 1e-12 * self.law.scale):
+                break
+        return low

@@ -1,0 +1,153 @@
+"""Facts: what draws have proved about one smoothed attribution. Every fact is a value of a type of its own.
+
+A fact's numbers may be floats (one record) or arrays (N, 1) (many records at once): rules take both. All facts of one
+evidence hold at once with probability at least 1 - alpha.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+
+from attribound.bounds import confidence
+from attribound.checks import FloatArray
+
+Numbers = float | FloatArray
+_SLACK = 1e-9
+"""Relative rounding allowed when a stored number is checked."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """The root of all facts; `name` is the key of a fact in stored records."""
+
+    name: ClassVar[str]
+
+    @classmethod
+    def stack(cls, facts: Sequence[Self]) -> Self:
+        """One fact about N records: every number becomes an array (N, 1)."""
+        columns = {field.name: [getattr(fact, field.name) for fact in facts] for field in fields(cls)}
+        return cls(**{name: np.asarray(column, np.float64)[:, None] for name, column in columns.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: numbers and lists of numbers."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in values.items()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The fact in a stored record; anything but its own finite numbers is a ValueError."""
+        names = [field.name for field in fields(cls)]
+        if sorted(stored) != sorted(names):
+            raise ValueError(f"{cls.name} has {', '.join(stored) or 'nothing'}, expected {', '.join(names) or 'nothing'}")
+        arrays = {name: np.asarray(stored[name], np.float64) for name in names}
+        for name, array in arrays.items():
+            if isinstance(stored[name], bool | str) or not np.isfinite(array).all():
+                raise ValueError(f"{cls.name}.{name} is not a finite number")
+        return cls(**{name: array if array.ndim else float(array) for name, array in arrays.items()})
+
+    def problems(self, basis: "Basis") -> list[str]:
+        """What no draws of this number could have proved at this alpha, in words; empty if all is possible."""
+        return []
+
+
+@final
+@dataclass(frozen=True)
+class Basis:
+    """What a stored fact claims to rest on.
+
+    Attributes:
+        limit: bound on every draw.
+        draws: number of independent draws.
+        alpha: failure probability of everything together.
+        block: rows behind each draw.
+    """
+
+    limit: float
+    draws: int
+    alpha: float
+    block: int = 1
+
+
+@final
+@dataclass(frozen=True)
+class Length(Fact):
+    """How long the smoothed map is.
+
+    Attributes:
+        lower: lower bound on the norm of the exact map.
+        sampled: norm of the sampled map; biased upwards, for information.
+    """
+
+    lower: Numbers
+    sampled: Numbers
+    name = "length"
+
+    def problems(self, basis: Basis) -> list[str]:
+        """Within the limit, and no more than perfectly constant draws would prove."""
+        lower, sampled = float(self.lower), float(self.sampled)
+        most = confidence.largest_norm_lower(basis.draws, limit=basis.limit, alpha=basis.alpha)
+        found = [] if 0 <= lower <= most * (1 + _SLACK) else [f"norm_lower {lower:g} is not in [0, {most:g}]"]
+        if not 0 <= sampled <= basis.limit * (1 + _SLACK):
+            found.append(f"norm {sampled:g} is not in [0, limit {basis.limit:g}]")
+        return found
+
+
+@final
+@dataclass(frozen=True)
+class Spread(Fact):
+    """How much the attribution varies under the noise.
+
+    Attributes:
+        eigenvalue: upper bound on the largest eigenvalue of its covariance.
+    """
+
+    eigenvalue: Numbers
+    name = "spread"
+
+    def problems(self, basis: Basis) -> list[str]:
+        """Not smaller than draws without any spread would prove."""
+        least = confidence.smallest_eigenvalue_upper(basis.draws, limit=basis.limit, alpha=basis.alpha) * basis.block
+        if float(self.eigenvalue) >= least * (1 - _SLACK):
+            return []
+        return [f"eigenvalue_upper {float(self.eigenvalue):g} is smaller than {basis.draws} draws can prove ({least:g})"]
+
+
+@final
+@dataclass(frozen=True)
+class Closeness(Fact):
+    """How close the sampled map is to the exact one.
+
+    Attributes:
+        radius: the exact map lies within this distance of the sampled one.
+        attacked_alpha: the part of alpha kept for a map sampled at an attacked input.
+    """
+
+    radius: Numbers
+    attacked_alpha: Numbers
+    name = "closeness"
+
+    def problems(self, basis: Basis) -> list[str]:
+        """Not smaller than draws without any spread would prove."""
+        least = confidence.mean_radius(
+            limit=basis.limit, norm_lower=basis.limit, samples=basis.draws, alpha=basis.alpha, eigenvalue_upper=0.0
+        )
+        found = []
+        if float(self.radius) < least * (1 - _SLACK):
+            found.append(f"map_radius {float(self.radius):g} is smaller than {basis.draws} draws can prove ({least:g})")
+        if not 0 < float(self.attacked_alpha) < basis.alpha:
+            found.append(f"attacked_alpha {float(self.attacked_alpha):g} is not in (0, alpha {basis.alpha:g})")
+        return found
+
+
+@final
+@dataclass(frozen=True)
+class ProbabilityGradient(Fact):
+    """The field is the plain, true gradient of a locally Lipschitz output in [0, 1], as its user states."""
+
+    name = "probability_gradient"
+
+
+FACTS: dict[str, type[Fact]] = {fact.name: fact for fact in (Length, Spread, Closeness, ProbabilityGradient)}
+"""Every fact by its name; a new one adds a word here."""

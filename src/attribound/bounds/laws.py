@@ -1,0 +1,346 @@
+"""The laws of noise, as values: everything the mathematics asks about a law, and the only place that knows which it is.
+
+A law with units per feature is the same law in the space x / units: epsilon then counts units (docs/theory).
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+from scipy import special
+
+from attribound import checks as check
+from attribound.checks import FloatArray, Number
+from attribound.errors import ArgumentError
+
+_ROUNDING = 1e-15
+"""Absolute error of the normal integrals below, added where it makes a bound smaller."""
+
+
+@dataclass(frozen=True)
+class Truncation:
+    """What a truncated likelihood ratio W (0 <= W <= L) leaves out and how much it varies.
+
+    Attributes:
+        missing: 1 - E[W], the shifted noise's mass above the truncation.
+        deviation: standard deviation of W under the unshifted noise.
+    """
+
+    missing: FloatArray
+    deviation: FloatArray
+
+
+@dataclass(frozen=True)
+class Law(ABC):
+    """A law of noise on inputs of a given size; it is rotation invariant once features are divided by their units.
+
+    Attributes:
+        dim: number of input features.
+        scale: the law's one parameter, named `parameter`.
+        units: deviation of each feature relative to the law's own; None: 1 for all.
+    """
+
+    dim: int
+    scale: float
+    units: tuple[float, ...] | None = None
+    kind: ClassVar[str]
+    """What people type before the colon."""
+    parameter: ClassVar[str]
+    """What `scale` is called: it is one of the two keys `radius` and `sigma` of a record."""
+    radial: ClassVar[bool]
+    """Whether a draw is a normal vector stretched to another length (see `stretch`), or just scaled."""
+    levels: ClassVar[int]
+    """How many truncations are worth trying; 1 if one of them is the best for every question."""
+
+    def __post_init__(self) -> None:
+        check.dimension(self.dim)
+        check.positive(self.parameter, self.scale)
+        if self.units is not None:
+            check.positive("scale", self.units)
+            if len(self.units) != self.dim:
+                raise ArgumentError(f"expected one unit per feature ({self.dim}), got {len(self.units)}")
+
+    # --- for people ----------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def sigma(self) -> float:
+        """Standard deviation of one feature, in its unit: what makes two laws comparable."""
+
+    @property
+    def radius(self) -> float:
+        """Radius of the uniform ball with the same energy: sigma sqrt(dim + 2)."""
+        return self.sigma * math.sqrt(self.dim + 2)
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The law in words."""
+
+    @property
+    def spec(self) -> str:
+        """What people type: `kind:scale`."""
+        return f"{self.kind}:{self.scale!r}"
+
+    @classmethod
+    @abstractmethod
+    def scale_of(cls, sigma: float, dim: int) -> float:
+        """The parameter at which every feature has standard deviation sigma."""
+
+    # --- for the rules -------------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def moved(cls, ratio: Number, dim: Number | None) -> FloatArray:
+        """Fraction of the noise's mass that a shift of length ratio * scale moves."""
+
+    @classmethod
+    @abstractmethod
+    def ratio_at(cls, moved: Number, dim: Number | None) -> FloatArray:
+        """The inverse of `moved`."""
+
+    @final
+    def moved_fraction(self, epsilon: Number) -> FloatArray:
+        """Fraction of the noise moved by a shift of length epsilon."""
+        return self.moved(check.non_negative("epsilon", epsilon) / self.scale, self.dim)
+
+    @final
+    def epsilon_at(self, moved: Number) -> FloatArray:
+        """The shift that moves this fraction of the noise."""
+        return self.scale * self.ratio_at(moved, self.dim)
+
+    @abstractmethod
+    def truncate(self, epsilon: FloatArray, level: FloatArray) -> Truncation:
+        """The likelihood ratio of a shift by epsilon, truncated at a level (any level gives a valid one)."""
+
+    @abstractmethod
+    def level_range(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Where the best level is to be sought."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> float:
+        """An epsilon beyond which nothing is ever certified."""
+
+    @property
+    def curvature(self) -> float | None:
+        """Bound on the Hessian of any output in [0, 1] smoothed with this noise; None: there is none."""
+        return None
+
+    def normal_shift(self, epsilon: Number) -> FloatArray | None:
+        """Epsilon in standard deviations if the noise is normal, else None: rules for normal noise ask for it."""
+        return None
+
+    @abstractmethod
+    def majority_radius(self, lower: Number) -> FloatArray:
+        """How far an event of probability at least `lower` stays more likely than not; 0.0 if it need not."""
+
+    # --- for drawing ---------------------------------------------------------------------------------------
+
+    def stretch(self, lengths: FloatArray, uniform: FloatArray) -> FloatArray:
+        """Factors that turn normal vectors of these lengths into draws, given one uniform number each."""
+        return np.full(len(lengths), self.scale)
+
+
+@final
+@dataclass(frozen=True)
+class Ball(Law):
+    """Uniform in the l2 *ball* (not on its surface: shifted spheres share no mass)."""
+
+    kind, parameter, radial, levels = "uniform", "radius", True, 1
+
+    @property
+    def sigma(self) -> float:
+        """Radius / sqrt(dim + 2)."""
+        return self.scale / math.sqrt(self.dim + 2)
+
+    @property
+    def words(self) -> str:
+        """In words."""
+        return f"uniform in a ball of radius {self.scale:g}"
+
+    @classmethod
+    def scale_of(cls, sigma: float, dim: int) -> float:
+        """Sigma sqrt(dim + 2)."""
+        return float(check.positive("sigma", sigma)) * math.sqrt(float(check.dimension(dim)) + 2)
+
+    @classmethod
+    def moved(cls, ratio: Number, dim: Number | None) -> FloatArray:
+        """I_y(1/2, (d + 1)/2), y = (ratio / 2)^2; 1 once the balls no longer meet."""
+        # The complementary form 1 - I_{1-y} cancels to 0 for small values.
+        half = np.minimum(np.asarray(ratio, np.float64) / 2, 1.0)
+        return np.asarray(special.betainc(0.5, (check.dimension(_given("dim", dim)) + 1) / 2, half**2))
+
+    @classmethod
+    def ratio_at(cls, moved: Number, dim: Number | None) -> FloatArray:
+        """The inverse of `moved`."""
+        shape = (check.dimension(_given("dim", dim)) + 1) / 2
+        return np.asarray(2 * np.sqrt(special.betaincinv(0.5, shape, check.fraction("moved", moved))))
+
+    def truncate(self, epsilon: FloatArray, level: FloatArray) -> Truncation:
+        """W is 1 where the balls overlap and 0 elsewhere; none is better for the cosine, so the level is ignored."""
+        moved = np.minimum(self.moved_fraction(epsilon) * (1 + 1e-12), 1.0)
+        return Truncation(missing=moved, deviation=np.sqrt(moved * (1 - moved)))
+
+    def level_range(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """There is only one."""
+        return np.zeros_like(epsilon), np.zeros_like(epsilon)
+
+    @property
+    def reach(self) -> float:
+        """The balls no longer meet at twice the radius."""
+        return 2 * self.scale
+
+    def majority_radius(self, lower: Number) -> FloatArray:
+        """The shift that moves what the event has more than one half."""
+        return self.epsilon_at(np.clip(np.asarray(lower, np.float64) - 0.5, 0.0, 1.0))
+
+    def stretch(self, lengths: FloatArray, uniform: FloatArray) -> FloatArray:
+        """Radius * U^(1/d) / length; in float64, for (length)^d magnifies errors."""
+        factors: FloatArray = self.scale * uniform ** (1.0 / self.dim) / lengths
+        return factors
+
+
+@final
+@dataclass(frozen=True)
+class Normal(Law):
+    """Independent normal noise on every feature."""
+
+    kind, parameter, radial, levels = "gaussian", "sigma", False, 61
+
+    @property
+    def sigma(self) -> float:
+        """Sigma itself."""
+        return self.scale
+
+    @property
+    def words(self) -> str:
+        """In words."""
+        each = "of its unit per feature" if self.units else "per feature"
+        return f"Gaussian, standard deviation {self.scale:g} {each}"
+
+    @classmethod
+    def scale_of(cls, sigma: float, dim: int) -> float:
+        """Sigma itself."""
+        return float(check.positive("sigma", sigma))
+
+    @classmethod
+    def moved(cls, ratio: Number, dim: Number | None) -> FloatArray:
+        """erf(ratio / (2 sqrt 2))."""
+        return np.asarray(special.erf(np.asarray(ratio, np.float64) / (2 * np.sqrt(2.0))))
+
+    @classmethod
+    def ratio_at(cls, moved: Number, dim: Number | None) -> FloatArray:
+        """The inverse of `moved`."""
+        return np.asarray(2 * np.sqrt(2.0) * special.erfinv(check.fraction("moved", moved)))
+
+    def truncate(self, epsilon: FloatArray, level: FloatArray) -> Truncation:
+        """W = min(L, L*), L = exp(shift z - shift^2 / 2), z normal, L* the value of L at z = level."""
+        return truncate_normal(np.asarray(epsilon) / self.scale, level)
+
+    def level_range(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Around the shift, on the side where the ratio explodes."""
+        shift = np.asarray(epsilon) / self.scale
+        return shift - 6.0, shift + 9.0
+
+    @property
+    def reach(self) -> float:
+        """No number of draws that anybody takes certifies ten sigma."""
+        return 10 * self.scale
+
+    @property
+    def curvature(self) -> float:
+        """2 phi(1) / sigma^2: E[f (z^2 - 1)] <= E[(z^2 - 1)_+] = 2 phi(1), phi the normal density."""
+        return math.sqrt(2.0 / (math.pi * math.e)) / self.scale**2
+
+    def normal_shift(self, epsilon: Number) -> FloatArray:
+        """Epsilon / sigma."""
+        return np.asarray(check.non_negative("epsilon", epsilon) / self.scale)
+
+    def majority_radius(self, lower: Number) -> FloatArray:
+        """Sigma Phi^-1(lower) (Cohen et al. 2019)."""
+        return np.asarray(self.scale * special.ndtri(np.clip(np.asarray(lower, np.float64), 0.5, 1.0)))
+
+
+LAWS: dict[str, type[Law]] = {law.kind: law for law in (Ball, Normal)}
+"""Every law by its name; a new one adds a file and a word here."""
+
+
+def parse_law(spec: str, dim: int, units: tuple[float, ...] | None = None) -> Law:
+    """The law of `kind:scale` on inputs of `dim` features."""
+    kind, scale = split_spec(spec)
+    return kind(dim, scale, units)
+
+
+def split_spec(spec: str) -> tuple[type[Law], float]:
+    """The law's class and parameter in `kind:scale`."""
+    kind, _, number = spec.partition(":")
+    try:
+        return LAWS[kind], float(check.positive("noise", float(number)))
+    except (KeyError, ValueError):
+        forms = " or ".join(f"{law.kind}:{law.parameter.upper()}" for law in LAWS.values())
+        raise ArgumentError(f"expected a noise, {forms} with a positive number, got {spec!r}") from None
+
+
+def truncate_normal(shift: FloatArray, level: FloatArray) -> Truncation:
+    """The likelihood ratio exp(shift z - shift^2 / 2) of normal noise, capped at its value at z = level."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        cap = np.exp(shift * level - shift**2 / 2)
+        missing = special.ndtr(shift - level) - cap * special.ndtr(-level)
+        # E[(W - 1)^2]: the full second moment of L - 1 less its part above the level, which W replaces by the cap.
+        above = (
+            np.exp(shift**2) * special.ndtr(2 * shift - level) - 2 * special.ndtr(shift - level) + special.ndtr(-level)
+        )
+        square = np.expm1(shift**2) - above + (cap - 1) ** 2 * special.ndtr(-level)
+        missing = np.clip(missing + _ROUNDING, 0.0, 1.0)
+        variance = np.maximum(square - (missing - _ROUNDING) ** 2, 0.0) + _ROUNDING * np.exp(shift**2)
+        deviation = np.sqrt(variance)
+    return Truncation(missing=missing, deviation=np.where(np.isnan(deviation), np.inf, deviation))
+
+
+# --- the closed forms by keyword, as a calculator offers them ------------------------------------------------
+
+
+def moved_fraction(
+    epsilon: Number, *, dim: Number | None = None, radius: Number | None = None, sigma: Number | None = None
+) -> Any:
+    """Fraction of the noise's mass that a shift of l2 length epsilon moves.
+
+    Args:
+        epsilon: l2 size of the shift, >= 0; arrays broadcast.
+        dim: number of input features; needed for the ball.
+        radius: radius of the uniform ball. Give either this or `sigma`.
+        sigma: standard deviation of the Gaussian noise.
+
+    Returns:
+        p in [0, 1].
+    """
+    epsilon = check.non_negative("epsilon", epsilon)
+    law, scale = law_given(radius=radius, sigma=sigma)
+    return check.unwrap(law.moved(epsilon / scale, dim))
+
+
+def shift_size(
+    moved: Number, *, dim: Number | None = None, radius: Number | None = None, sigma: Number | None = None
+) -> Any:
+    """The shift epsilon that moves the fraction `moved` of the noise: the inverse of `moved_fraction`."""
+    law, scale = law_given(radius=radius, sigma=sigma)
+    return check.unwrap(scale * law.ratio_at(moved, dim))
+
+
+def law_given(**parameters: Number | None) -> tuple[type[Law], FloatArray]:
+    """The law whose parameter was given, and its value; none or several is an error."""
+    given = {name: value for name, value in parameters.items() if value is not None}
+    if len(given) != 1:
+        names = " and ".join(f"`{law.parameter}` ({law.kind})" for law in LAWS.values())
+        raise ArgumentError(f"expected exactly one of {names}")
+    (name, value), *_ = given.items()
+    return next(law for law in LAWS.values() if law.parameter == name), check.positive(name, value)
+
+
+def _given(name: str, value: Number | None) -> Number:
+    if value is None:
+        raise ArgumentError(f"expected `{name}` for this noise, got nothing")
+    return value

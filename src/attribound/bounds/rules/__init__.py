@@ -1,0 +1,11 @@
+"""All rules, one file each. The best of those that apply is taken: all hold at once, under one shared alpha."""
+
+from attribound.bounds.rules.base import Rule
+from attribound.bounds.rules.covariance import Covariance
+from attribound.bounds.rules.curvature import Curvature
+from attribound.bounds.rules.tight import Tight
+
+RULES: tuple[Rule, ...] = (Tight(), Covariance(), Curvature())
+"""Every rule; a new one adds a file and a word here."""
+
+__all__ = ["RULES", "Rule"]

@@ -1,0 +1,206 @@
+"""Records: the one typed form in which results are stored, built and parsed here and nowhere else.
+
+A record holds evidence (noise, limit, facts) and states answers. Answers are derived anew wherever they matter; the
+stated ones are for readers without this library. The seal finds accidents, not forgers: whoever writes a seal can write
+a false one, and `verify --model`, which samples again, finds that out.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+import math
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from attribound.bounds.evidence import Evidence
+from attribound.bounds.facts import FACTS
+from attribound.bounds.laws import LAWS
+from attribound.certificates.subject import Subject
+from attribound.checks import FloatArray
+from attribound.errors import StoredDataError
+from attribound.rounding import exact_text
+
+FORMAT = 2
+READERS = {1: "0.1"}
+"""Which version of attribound reads an older format."""
+
+Status = Literal["certified", "assumed", "uncertified"]
+MOST_NUMBERS = 50_000_000
+"""A stored map never has more values than this: a small file may not unpack into all memory."""
+
+
+class NoiseRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """The noise: kind, and both its radius and its sigma per feature; units per feature where there are any."""
+
+    kind: str
+    radius: float
+    sigma: float
+    units: tuple[float, ...] | None = None
+
+
+class BoundRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """The limit and how it is known."""
+
+    kind: Literal["unit", "clip", "proved", "assumed"]
+    limit: float
+    source: str
+
+
+class MapRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """A map: its shape and its values, float64, little-endian, in base64."""
+
+    shape: tuple[int, ...]
+    float64: str
+
+    @classmethod
+    def of(cls, values: FloatArray) -> "MapRecord":
+        """Pack a map."""
+        return cls(tuple(values.shape), base64.b64encode(np.ascontiguousarray(values, "<f8").tobytes()).decode())
+
+    def values(self) -> FloatArray:
+        """The map; a ValueError if it is none."""
+        count = math.prod(self.shape)
+        if not 0 < count <= MOST_NUMBERS or min(self.shape, default=0) < 1:
+            raise ValueError(f"a map of shape {self.shape}")
+        if len(self.float64) != 4 * -(-8 * count // 3):
+            raise ValueError(f"a map whose values do not fill its shape {self.shape}")
+        try:
+            found = np.frombuffer(base64.b64decode(self.float64, validate=True), "<f8").reshape(self.shape)
+        except binascii.Error:
+            raise ValueError("a map that is not base64") from None
+        if not np.isfinite(found).all():
+            raise ValueError("a map with NaN or infinity in it")
+        return found.astype(np.float64)
+
+
+class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known and stated about one input."""
+
+    format: int = FORMAT
+    item: int
+    label: int | None = None
+    target: int
+    prediction: int
+    dim: int
+    noise: NoiseRecord
+    attribution: str
+    maps: tuple[str, ...] = ()
+    output: Literal["logit", "probability"]
+    bound: BoundRecord
+    samples: int
+    draws: int
+    alpha: float
+    seed: int
+    norm: float
+    norm_lower: float
+    eigenvalue_upper: float
+    map_radius: float
+    facts: dict[str, dict[str, Any]]
+    fidelity: float | None = None
+    status: Status = "uncertified"
+    reason: str = ""
+    rule: str | None = None
+    stopped: Literal["budget", "proved", "futile"] = "budget"
+    budget: int
+    until: tuple[float, float] | None = None
+    cosine: dict[str, float] = {}
+    visible_cosine: dict[str, float] = {}
+    max_epsilon: dict[str, float] = {}
+    max_visible_epsilon: dict[str, float] = {}
+    seconds: float
+    versions: dict[str, str]
+    model_sha256: str
+    input_sha256: str
+    subject: Subject
+    accuracy_noisy: float | None = None
+    map: MapRecord | None = None
+    seal: str = ""
+
+    def evidence(self) -> Evidence:
+        """What the record's answers follow from; a ValueError if its parts do not fit."""
+        law_type = LAWS.get(self.noise.kind)
+        if law_type is None:
+            raise ValueError(f"noise {self.noise.kind!r}, expected {' or '.join(LAWS)}")
+        law = law_type(self.dim, getattr(self.noise, law_type.parameter), self.noise.units)
+        if not set(self.facts) <= set(FACTS):
+            raise ValueError(f"unknown facts {', '.join(sorted(set(self.facts) - set(FACTS)))}")
+        facts = [FACTS[name].from_json(stored) for name, stored in self.facts.items()]
+        return Evidence.of(law, self.bound.limit, *facts)
+
+    @property
+    def block(self) -> int:
+        """Rows behind each draw."""
+        return max(self.samples // max(self.draws, 1), 1)
+
+
+class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known about an input that could not be certified because something went wrong."""
+
+    format: int = FORMAT
+    item: int
+    label: int | None = None
+    status: Literal["error"] = "error"
+    message: str
+    seconds: float = 0.0
+
+
+def encode(record: Record | Failure) -> bytes:
+    """The record as JSON, sealed; numbers keep every digit."""
+    sealed = record if isinstance(record, Failure) else msgspec.structs.replace(record, seal=seal_of(record))
+    return msgspec.json.encode(sealed)
+
+
+def seal_of(record: Record) -> str:
+    """SHA-256 over everything else in the record."""
+    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(record, seal=""))).hexdigest()
+
+
+def decode(text: str | bytes, name: str) -> Record | Failure:
+    """The record in a stored text; whatever is wrong with it is one StoredDataError that names the file.
+
+    Duplicate keys are refused, also those that differ as texts but not as numbers ("0.8" and "0.80").
+    """
+    try:
+        stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        _check_format(stored)
+        kind = Failure if stored.get("status") == "error" else Record
+        record = msgspec.convert(stored, kind, strict=True)
+        if isinstance(record, Record):
+            _check_tables(record)
+            record.evidence()
+        return record
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+    return found
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"the number {text} is not finite")
+
+
+def _check_format(stored: Any) -> None:
+    if not isinstance(stored, dict):
+        raise ValueError("expected a JSON object")
+    version = stored.get("format")
+    if version in READERS:
+        raise ValueError(f"it has format {version}, which attribound {READERS[version]} reads; this version reads {FORMAT}")
+    if version != FORMAT:
+        raise ValueError(f"it has format {version!r}, expected {FORMAT}")
+
+
+def _check_tables(record: Record) -> None:
+    for table in (record.cosine, record.visible_cosine, record.max_epsilon, record.max_visible_epsilon):
+        for key in table:
+            if exact_text(float(key)) != key:
+                raise ValueError(f"the key {key!r} is not written as {exact_text(float(key))!r}")

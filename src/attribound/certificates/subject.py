@@ -1,0 +1,43 @@
+"""The subject: what exactly is explained. It is part of every record, certificate and saved case."""
+
+from msgspec import Struct
+
+
+class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Model, input, method, bound, noise and seed, as people type them, with the hashes that pin them down.
+
+    What was certified in Python has no spec for its model and data (""): it is opened by naming them again.
+
+    Attributes:
+        model: what was typed after --model.
+        arch: architecture of a file of weights.
+        denoiser: what was typed after --denoiser.
+        model_sha256: hash of the model's weights.
+        code_sha256: hash of the model's program, if it is a script, an exported program or a factory.
+        data: what was typed after --data.
+        item: number of the input in the data.
+        input_sha256: hash of the input.
+        attribution: method.
+        maps: shapes that were applied to the method's map, in order.
+        output: "logit" or "probability".
+        bound: how the limit is known, e.g. "unit" or "clip:2.0".
+        noise: e.g. "gaussian:0.5".
+        units: units per feature, if the noise has them.
+        seed: seed of the draws.
+    """
+
+    model: str = ""
+    arch: str | None = None
+    denoiser: str | None = None
+    model_sha256: str = ""
+    code_sha256: str = ""
+    data: str = ""
+    item: int = 0
+    input_sha256: str = ""
+    attribution: str = "saliency"
+    maps: tuple[str, ...] = ()
+    output: str = "logit"
+    bound: str = "unit"
+    noise: str = ""
+    units: tuple[float, ...] | None = None
+    seed: int = 0

@@ -1,0 +1,179 @@
+"""Check stored records: derive their numbers again from what they rest on, and compare with samples taken again."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.record import Record, seal_of
+
+_TOLERANCE = 1e-9
+_SAMPLED_AGAIN = 1e-5
+"""Relative difference that another processor's last digits may make in a sampled number."""
+
+
+@final
+@dataclass(frozen=True)
+class Verification:
+    """Outcome of a check: the certificate as rebuilt, and every line in which the record disagrees with it."""
+
+    certificate: Certificate
+    problems: list[str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing disagrees."""
+        return not self.problems
+
+
+def verify(path: str | Path) -> Verification:
+    """Re-derive every number that a stored certificate states from the evidence it stores."""
+    return verify_record(Certificate.load(path))
+
+
+def verify_record(certificate: Certificate) -> Verification:
+    """The same for a record that was read.
+
+    A stated number may be smaller than what is derived (rounded down), never larger.
+    """
+    problems = _out_of_range(certificate.record)
+    if not problems:
+        problems = [*_infeasible(certificate), *_disagreements(certificate), *_overstatements(certificate)]
+    return Verification(certificate, problems)
+
+
+def _out_of_range(record: Record) -> list[str]:
+    """Values from which nothing can be derived; NaN fails every comparison."""
+    checks = {
+        f"alpha {record.alpha:g} is not in (0, 1)": 0 < record.alpha < 1,
+        f"draws {record.draws} is not in 2..{max(record.budget, 2)}": 2 <= record.draws <= max(record.budget, 2),
+        f"samples {record.samples} is no multiple of {record.draws} draws": record.samples % max(record.draws, 1) == 0,
+        f"limit {record.bound.limit:g} is out of range": 0 < record.bound.limit < math.inf,
+        f"a unit field has limit 1, not {record.bound.limit:g}": record.bound.kind != "unit" or record.bound.limit == 1,
+        f"target {record.target} or prediction {record.prediction} is negative": min(record.target, record.prediction) >= 0,
+    }
+    return [problem for problem, fine in checks.items() if not fine]
+
+
+def _infeasible(certificate: Certificate) -> list[str]:
+    """Facts that no draws of this number can prove at this alpha, or that this field cannot have."""
+    record, evidence = certificate.record, certificate.evidence
+    basis = Basis(record.bound.limit, record.draws, record.alpha, record.block)
+    missing = {fact.name for fact in (Length, Spread, Closeness)} - set(record.facts)
+    problems = [f"the fact {name} is missing" for name in sorted(missing)]
+    for fact in evidence.facts.values():
+        problems += fact.problems(basis)
+    stated = ProbabilityGradient in evidence.facts
+    if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit"):
+        problems.append("the curvature rule does not apply to this field")
+    return problems
+
+
+def _disagreements(certificate: Certificate) -> list[str]:
+    """Stored numbers that contradict each other."""
+    record, evidence, law = certificate.record, certificate.evidence, certificate.law
+    if any(fact not in evidence.facts for fact in (Length, Spread, Closeness)):
+        return []
+    pairs: dict[str, tuple[object, object]] = {
+        "noise.radius": (record.noise.radius, law.radius),
+        "noise.sigma": (record.noise.sigma, law.sigma),
+        "norm": (record.norm, evidence.fact(Length).sampled),
+        "norm_lower": (record.norm_lower, evidence.fact(Length).lower),
+        "eigenvalue_upper": (record.eigenvalue_upper, evidence.fact(Spread).eigenvalue),
+        "map_radius": (record.map_radius, evidence.fact(Closeness).radius),
+        "rule": (record.rule, certificate.rule),
+        "status": (record.status, certificate.status),
+        "the subject's noise": (record.subject.noise, law.spec),
+        "the subject's units": (record.subject.units, law.units),
+        "the subject's seed": (record.subject.seed, record.seed),
+        "the subject's item": (record.subject.item, record.item),
+        "the subject's attribution": (record.subject.attribution, record.attribution),
+        "the subject's maps": (record.subject.maps, record.maps),
+        "the subject's output": (record.subject.output, record.output),
+        "the subject's bound": (record.subject.bound.partition(":")[0], record.bound.kind),
+        "the subject's model": (record.subject.model_sha256, record.model_sha256),
+        "the subject's input": (record.subject.input_sha256, record.input_sha256),
+    }
+    problems = [
+        f"states {name} {stated}, but its evidence gives {held}"
+        for name, (stated, held) in pairs.items()
+        if not _same(stated, held)
+    ]
+    problems += _about_map(certificate)
+    if record.seal and record.seal != seal_of(record):
+        problems.append("its seal does not fit its content: the file was changed after it was written")
+    return problems
+
+
+def _about_map(certificate: Certificate) -> list[str]:
+    values, record = certificate.map, certificate.record
+    problems = []
+    if values is not None and not _same(float(np.linalg.norm(values)), record.norm):
+        problems.append(f"states norm {record.norm:.9g}, but its map has norm {float(np.linalg.norm(values)):.9g}")
+    if record.norm_lower > record.norm + record.map_radius + _TOLERANCE:
+        problems.append("norm_lower is larger than the map and its radius allow")
+    if record.fidelity is not None and not -1 - _TOLERANCE <= record.fidelity <= 1 + _TOLERANCE:
+        problems.append(f"fidelity {record.fidelity:g} is not in [-1, 1]")
+    return problems
+
+
+def _overstatements(certificate: Certificate) -> list[str]:
+    """Stated answers that are larger than what the evidence gives."""
+    record = certificate.record
+    tables = {
+        "cosine": (record.cosine, certificate.cosine),
+        "visible_cosine": (record.visible_cosine, certificate.visible_cosine),
+        "max_epsilon": (record.max_epsilon, certificate.max_epsilon),
+        "max_visible_epsilon": (record.max_visible_epsilon, certificate.max_visible_epsilon),
+    }
+    problems = []
+    for name, (table, answer) in tables.items():
+        for key, stated in table.items():
+            derived = answer(float(key))
+            if not stated <= derived + _TOLERANCE:
+                problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
+    return problems
+
+
+def compare(stored: Certificate, again: Certificate) -> list[str]:
+    """What differs between a stored certificate and the same computation done again: every number, and the map."""
+    mine, theirs = stored.record, again.record
+    names = ("model_sha256", "input_sha256", "target", "prediction", "dim", "samples", "draws", "alpha", "seed", "stopped")
+    problems = [
+        f"{name} differs: stored {getattr(mine, name)}, sampled again {getattr(theirs, name)}"
+        for name in names
+        if getattr(mine, name) != getattr(theirs, name)
+    ]
+    sampled = ("norm", "norm_lower", "eigenvalue_upper", "map_radius", "fidelity")
+    problems += [
+        f"{name} differs: stored {getattr(mine, name)}, sampled again {getattr(theirs, name)}"
+        for name in sampled
+        if not _close(getattr(mine, name), getattr(theirs, name))
+    ]
+    if set(mine.facts) != set(theirs.facts) or not all(
+        _close(value, theirs.facts[fact][key]) for fact, held in mine.facts.items() for key, value in held.items()
+    ):
+        problems.append("the facts differ from those that the same draws prove again")
+    if stored.map is not None and again.map is not None:
+        distance = float(np.linalg.norm(stored.map - again.map)) if stored.map.shape == again.map.shape else math.inf
+        if distance > _SAMPLED_AGAIN * stored.limit:
+            problems.append(f"the map differs from the one sampled again by {distance:.3g}")
+    return problems
+
+
+def _close(first: object, second: object) -> bool:
+    """Whether two sampled numbers, or lists of numbers, agree up to the last digits of another processor."""
+    if first is None or second is None:
+        return first is second
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=_SAMPLED_AGAIN, atol=_TOLERANCE))
+
+
+def _same(first: object, second: object) -> bool:
+    if isinstance(first, float) and isinstance(second, float | np.ndarray):
+        return math.isclose(first, float(second), rel_tol=_TOLERANCE, abs_tol=1e-12)
+    return first == second

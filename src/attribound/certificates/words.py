@@ -1,0 +1,85 @@
+"""What a certificate says in words: summaries, reasons, and what would help."""
+
+import html
+from typing import TYPE_CHECKING
+
+from attribound.rounding import degrees, exact_text, round_down
+
+if TYPE_CHECKING:
+    from attribound.certificates.certificate import Certificate
+
+_SHOWN_COSINES = (0.8, 0.9)
+ASSUMED = "The limit is ASSUMED: this is not a certificate."
+
+
+def summary(certificate: "Certificate") -> str:
+    """One line with certified numbers rounded down."""
+    note = ", limit ASSUMED: not a certificate" if certificate.assumed else ""
+    return (
+        f"Certificate(target={certificate.target}, noise={certificate.noise}, "
+        f"max_epsilon(0.8)={round_down(certificate.max_epsilon(0.8))}, rule={certificate.rule}, "
+        f"samples={certificate.samples}, alpha={certificate.alpha:g}{note})"
+    )
+
+
+def html_table(certificate: "Certificate") -> str:
+    """A small table for notebooks, certified numbers rounded down, everything escaped."""
+    cells = {
+        "status": certificate.status,
+        "explained class": str(certificate.target),
+        "noise": certificate.law.words,
+        **{
+            f"epsilon at cosine {cosine:g} ({degrees(cosine)} degrees)": round_down(certificate.max_epsilon(cosine))
+            + f" (as sampled: {round_down(certificate.max_visible_epsilon(cosine))})"
+            for cosine in _SHOWN_COSINES
+        },
+        "rule": certificate.rule or "none",
+        "limit": f"{certificate.limit:g}: {certificate.limit_source}",
+        "fidelity": "unknown" if certificate.fidelity is None else f"{certificate.fidelity:.2f} (cosine to the plain map)",
+        "samples": f"{certificate.samples:,}",
+        "failure probability": f"alpha = {certificate.alpha:g}",
+        **({"why not": certificate.reason} if certificate.reason else {}),
+    }
+    lines = "".join(
+        f'<tr><th scope="row" style="text-align:left">{html.escape(key)}</th>'
+        f'<td style="text-align:left">{html.escape(value)}</td></tr>'
+        for key, value in cells.items()
+    )
+    note = f"<p><strong>{ASSUMED}</strong></p>" if certificate.assumed else ""
+    return f"{note}<table><caption>attribound certificate</caption>{lines}</table>"
+
+
+def explain(certificate: "Certificate", cosine: float, epsilon: float) -> str:
+    """Is `cosine` certified at `epsilon`, by which rule, or why not."""
+    reached = certificate.cosine(epsilon)
+    if reached < cosine:
+        return why_not(certificate, cosine, epsilon)
+    noun = "under an ASSUMED limit (not a certificate):" if certificate.assumed else "certified:"
+    rule = certificate.rule_at(epsilon)
+    return f"{noun} cosine >= {round_down(reached)} at epsilon {exact_text(epsilon)} by the {rule} rule"
+
+
+def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
+    """Why `cosine` is not certified at `epsilon`, and in numbers what would help."""
+    law, kappa = certificate.law, certificate.norm / certificate.limit
+    start = f"cosine {cosine:g} is not certified" + (f" at epsilon {epsilon:g}" if epsilon else "")
+    if certificate.norm == 0:
+        return f"{start}: every attribution drawn is zero; does the output that is explained depend on the input?"
+    if certificate.norm_lower <= 0:
+        noise = certificate.map_radius / certificate.norm
+        wanted = certificate.samples * max(noise * noise, 2.0)
+        return (
+            f"{start}: the smoothed map's norm ({certificate.norm:.3g}) cannot be told from 0 after "
+            f"{certificate.samples} samples; about {wanted:,.0f} samples may do, or a "
+            f"smaller {law.parameter} or a model trained with noise (norm / limit is {kappa:.3g})"
+        )
+    largest = certificate.max_epsilon(cosine)
+    if epsilon <= largest or largest == 0:
+        return f"{start}: norm / limit is only {kappa:.3g}; a model trained with noise would raise it"
+    certified = "that follows from the ASSUMED limit (not a certificate)" if certificate.assumed else "certified"
+    needed, reached = law.scale * epsilon / largest, certificate.cosine(epsilon)
+    return (
+        f"{start}: the largest epsilon {certified} is {round_down(largest)}; {law.parameter} >= {needed:.3g} would do if "
+        f"the norm stayed at {kappa:.3g} of its limit (attribound.min_radius measures it)"
+        + (f", or accept cosine {round_down(reached)}" if reached > 0 else "")
+    )

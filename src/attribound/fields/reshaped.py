@@ -1,0 +1,156 @@
+"""Maps in the shape that people look at: centred, pooled over patches, one number per token or group.
+
+Each is a field like any other: the theory needs no relation between the map's shape and the input's. They go under the
+limit (`Unit(Centred(Pooled(Saliency(model), size=7)))`), and attacks differentiate through them.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from attribound import checks as check
+from attribound.errors import ArgumentError, FieldError
+from attribound.fields.base import Explanation, Field, Target, Wrapper
+from attribound.fields.bounded import Bounded
+
+Of = Literal["abs", "signed"]
+
+
+class Reshaped(Wrapper):
+    """A field whose maps are changed row by row by `reshape`."""
+
+    def __init__(self, base: Field, spec: str) -> None:
+        super().__init__(base)
+        if isinstance(base, Bounded):
+            kind = type(self).__name__
+            raise FieldError(f"expected the limit outermost, e.g. Unit({kind}(...)), got {kind}({type(base).__name__})")
+        self.reshaped = (*base.reshaped, spec)
+
+    @abstractmethod
+    def reshape(self, maps: Tensor) -> Tensor:
+        """(B, ...) maps to (B, ...) maps; rows do not see each other."""
+
+    @final
+    def explain(
+        self,
+        inputs: Tensor,
+        target: Target,
+        *,
+        generator: torch.Generator | None = None,
+        create_graph: bool = False,
+    ) -> Explanation:
+        """The wrapped maps, reshaped."""
+        plain = self.base.explain(inputs, target, generator=generator, create_graph=create_graph)
+        return Explanation(self.reshape(plain.maps), plain.logits)
+
+
+@final
+class Centred(Reshaped):
+    """Each map less its own mean: the cosine of two such maps is Pearson's correlation.
+
+    Maps that are non-negative or mostly constant have a high cosine with anything; centring takes that away.
+    """
+
+    def __init__(self, base: Field) -> None:
+        super().__init__(base, "centred")
+
+    def around(self, base: Field) -> "Centred":
+        """Another field, centred."""
+        return Centred(base)
+
+    def reshape(self, maps: Tensor) -> Tensor:
+        """Subtract each row's mean."""
+        values = maps.double()
+        return values - values.flatten(1).mean(dim=1).view(-1, *[1] * (maps.ndim - 1))
+
+
+@final
+class Pooled(Reshaped):
+    """Sums over a grid of size x size patches of an image's map, colour channels together."""
+
+    def __init__(self, base: Field, size: int = 7, of: Of = "abs") -> None:
+        """Pool a field's maps.
+
+        Args:
+            base: a field with maps (B, C, H, W) or (B, H, W).
+            size: patches along each side.
+            of: "abs" pools absolute values, "signed" the values themselves.
+        """
+        if of not in ("abs", "signed"):
+            raise ArgumentError(f"expected `of` 'abs' or 'signed', got {of!r}")
+        self.size, self.of = int(check.count("size", size)), of
+        super().__init__(base, f"pooled:{self.size}" if of == "abs" else f"pooled-signed:{self.size}")
+
+    def around(self, base: Field) -> "Pooled":
+        """Another field, pooled alike."""
+        return Pooled(base, self.size, self.of)
+
+    def reshape(self, maps: Tensor) -> Tensor:
+        """(B, C, H, W) or (B, H, W) to (B, size, size): mean over each patch, summed over channels."""
+        if maps.ndim not in (3, 4) or min(maps.shape[-2:]) < self.size:
+            raise FieldError(
+                f"expected maps of at least {self.size} x {self.size} to pool, got {tuple(maps.shape[1:])}"
+            )
+        values = maps if maps.ndim == 4 else maps[:, None]
+        channels = (values.abs() if self.of == "abs" else values).sum(dim=1, keepdim=True)
+        return functional.adaptive_avg_pool2d(channels.double(), self.size)[:, 0]
+
+
+@final
+class Tokens(Reshaped):
+    """One number per token of an embedded sequence (B, tokens, features): the length or the sum of its gradient."""
+
+    def __init__(self, base: Field, of: Of = "abs") -> None:
+        if of not in ("abs", "signed"):
+            raise ArgumentError(f"expected `of` 'abs' or 'signed', got {of!r}")
+        self.of = of
+        super().__init__(base, "tokens" if of == "abs" else "tokens-signed")
+
+    def around(self, base: Field) -> "Tokens":
+        """Another field, by token."""
+        return Tokens(base, self.of)
+
+    def reshape(self, maps: Tensor) -> Tensor:
+        """(B, tokens, features) to (B, tokens)."""
+        if maps.ndim != 3:
+            raise FieldError(f"expected maps (tokens, features) of an embedded sequence, got {tuple(maps.shape[1:])}")
+        values = maps.double()
+        return values.sum(dim=2) if self.of == "signed" else values.abs().sum(dim=2)
+
+
+@final
+class Grouped(Reshaped):
+    """Sums over groups of features: columns of a table that belong together, superpixels of an image."""
+
+    def __init__(self, base: Field, groups: Tensor | Sequence[int], of: Of = "signed") -> None:
+        """Group a field's maps.
+
+        Args:
+            base: a field.
+            groups: the group number 0, 1, ... of every feature, flat or in the map's shape.
+            of: "signed" sums the values, "abs" their absolute values.
+        """
+        numbers = torch.as_tensor(groups).flatten().long()
+        if numbers.numel() == 0 or int(numbers.min()) < 0:
+            raise ArgumentError("expected `groups` to hold a group number >= 0 for every feature")
+        if of not in ("abs", "signed"):
+            raise ArgumentError(f"expected `of` 'abs' or 'signed', got {of!r}")
+        self.groups, self.of = numbers, of
+        super().__init__(base, f"grouped:{int(numbers.max()) + 1}")
+
+    def around(self, base: Field) -> "Grouped":
+        """Another field, grouped alike."""
+        return Grouped(base, self.groups, self.of)
+
+    def reshape(self, maps: Tensor) -> Tensor:
+        """(B, ...) to (B, groups)."""
+        values = maps.flatten(1).double()
+        if values.shape[1] != len(self.groups):
+            raise FieldError(f"expected {len(self.groups)} features as in `groups`, got {values.shape[1]}")
+        chosen = values.abs() if self.of == "abs" else values
+        sums = torch.zeros(len(maps), int(self.groups.max()) + 1, dtype=values.dtype, device=values.device)
+        return sums.index_add(1, self.groups.to(values.device), chosen)

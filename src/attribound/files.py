@@ -1,0 +1,73 @@
+"""One way to write a file: whole or not at all, and never over something that is not a file."""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from attribound.errors import StoredDataError
+
+
+def write_whole(path: str | Path, content: str | bytes) -> Path:
+    """Write a file that appears whole or not at all.
+
+    Symbolic links are followed. A device or a pipe is written into, never replaced. The temporary file has a name of
+    its own beside the target and is removed when anything fails.
+
+    Args:
+        path: the file.
+        content: text (stored as UTF-8) or bytes.
+
+    Returns:
+        The path as given.
+    """
+    target = Path(os.path.realpath(path))
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        if target.exists() and not target.is_file():
+            if target.is_dir():
+                raise StoredDataError(f"expected a file to write, but {path} is a folder")
+            with target.open("wb") as special:
+                special.write(data)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _replace(target, data)
+    except OSError as error:
+        raise StoredDataError(f"cannot write {path}: {error.strerror or error}") from None
+    return Path(path)
+
+
+MOST_BYTES = 512 * 2**20
+"""A text file that is read whole is never larger than this."""
+
+
+def read_text(path: str | Path) -> str:
+    """A text file, if it is one of reasonable size."""
+    file = Path(path)
+    try:
+        if not file.exists():
+            raise StoredDataError(f"no such file: {path}")
+        if not file.is_file():
+            raise StoredDataError(f"expected a file, got {path}")
+        if (size := file.stat().st_size) > MOST_BYTES:
+            raise StoredDataError(f"{path} has {size:,} bytes, expected at most {MOST_BYTES:,}")
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise StoredDataError(f"{path} is not a text file") from None
+    except OSError as error:
+        raise StoredDataError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _replace(target: Path, data: bytes) -> None:
+    partial = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.partial")
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666
+    try:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

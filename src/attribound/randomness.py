@@ -1,0 +1,53 @@
+"""Every random stream of the project: what it is for, and how its seed follows from (purpose, seed, item, part).
+
+Purposes never share a stream, so what was chosen by looking at one kind of draws is never certified with the same ones.
+Draws depend on nothing else: one worker, eight workers and a resumed run agree to the bit.
+"""
+
+import hashlib
+from enum import StrEnum
+
+import numpy as np
+import torch
+
+_WORD = 2**32 - 1
+
+
+class Purpose(StrEnum):
+    """What a stream of random numbers is used for."""
+
+    CERTIFICATE = "certificate"
+    PROBE = "probe"
+    ACCURACY = "accuracy"
+    ATTACK = "attack"
+    REFERENCE = "reference"
+    SCORE = "score"
+    TUNE = "tune"
+    REPLAY = "replay"
+    BASELINE = "baseline"
+    FIGURE = "figure"
+
+
+def stream(
+    purpose: Purpose, seed: int, item: int = 0, part: int = 0, device: torch.device | str = "cpu"
+) -> torch.Generator:
+    """The generator of one part of one item's draws, the same wherever and in whatever order the work is done.
+
+    Seed and item are taken whole, however large. Torch's CPU generator takes 32 bits of a seed, so the part is added to
+    them rather than hashed: parts of one item never share a stream.
+    """
+    words = [seed & _WORD, seed >> 32 & _WORD, item & _WORD, item >> 32 & _WORD]
+    words += [len(rest) for rest in (_words(seed >> 64), _words(item >> 64)) if rest]
+    words += [*_words(seed >> 64), *_words(item >> 64)]
+    base = int(np.random.SeedSequence([*purpose.encode(), *words]).generate_state(1, np.uint32)[0])
+    return torch.Generator(device).manual_seed((base + part) & _WORD)
+
+
+def seed_from(content: bytes) -> int:
+    """A seed that follows from an input: calls on different inputs share no noise, and each can be replayed."""
+    return int.from_bytes(hashlib.sha256(content).digest()[:6], "little")
+
+
+def _words(rest: int) -> list[int]:
+    """A large number in pieces of 32 bits; nothing for zero."""
+    return [rest >> shift & _WORD for shift in range(0, rest.bit_length(), 32)]

@@ -1,0 +1,45 @@
+"""How numbers are shown: what is certified or counted is never rounded up."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+
+def round_down(value: float | Decimal, digits: int = 4) -> str:
+    """Certified numbers are rounded down for display; in decimal, for a binary product may round up."""
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR):f}"
+
+
+def round_up(value: float, digits: int = 4) -> str:
+    """Needed or feared numbers (a radius, an angle) are rounded up."""
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING):f}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share in percent, rounded down: 9,996 of 10,000 are 99.9 %, not 100.0 %."""
+    return f"{round_down(100 * Decimal(share), digits)} %"
+
+
+def confidence(alpha: float) -> str:
+    """1 - alpha in percent, exactly."""
+    return f"{((1 - Decimal(repr(float(alpha)))) * 100).normalize():f} %"
+
+
+def exact_text(value: float) -> str:
+    """The shortest text that stands for this very number: a rounded key would be another claim."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def degrees(cosine: float) -> int:
+    """The angle of a cosine in degrees, rounded up: an explanation turns by no more than this."""
+    return math.ceil(math.degrees(math.acos(cosine)) - 1e-9)
+
+
+def whole_units(value: float, digits: int) -> int:
+    """A value in units of 10^-digits, rounded down exactly."""
+    return int((Decimal(float(value)) * Decimal(1).scaleb(digits)).to_integral_value(ROUND_FLOOR))
+
+
+def in_units(units: int, digits: int) -> str:
+    """Units of 10^-digits as a decimal number."""
+    return f"{Decimal(units).scaleb(-digits):f}"

@@ -1,0 +1,118 @@
+"""The one sampling loop: noise, field, block means, checks. Everything that needs draws takes them from here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from attribound.checks import NORM_SLACK
+from attribound.errors import LimitError, NonFiniteError
+from attribound.fields.base import Explanation, Field, Target, forward
+from attribound.fields.bounded import Bounded
+from attribound.noise import Noise
+from attribound.randomness import Purpose, stream
+from attribound.sampling.statistic import Draws
+
+_CHUNK_ROWS = 256
+_CHUNK_NUMBERS = 2**24
+_BATCH_NUMBERS = 2**20
+
+
+@final
+@dataclass(frozen=True)
+class Source:
+    """Where draws come from: everything they depend on.
+
+    Attributes:
+        field: the bounded attribution.
+        x: one input, any shape.
+        target: the class that is explained.
+        noise: the noise.
+        seed: seed of the run.
+        item: number of the input in the run.
+        purpose: what the draws are for; purposes share no stream.
+        batch: most rows per model call; None sizes it by the input.
+        classes: whether the model's class at every draw is wanted too.
+    """
+
+    field: Bounded
+    x: Tensor
+    target: int
+    noise: Noise
+    seed: int = 0
+    item: int = 0
+    purpose: Purpose = Purpose.CERTIFICATE
+    batch: int | None = None
+    classes: bool = False
+
+    def chunk_rows(self, planned: int) -> int:
+        """Draws per chunk: at least eight chunks, and none too large for memory."""
+        fitting = max(_CHUNK_NUMBERS // (self.x.numel() * self.field.block), 1)
+        return min(_CHUNK_ROWS, fitting, max(planned // 8, 1))
+
+    def chunks(self, planned: int) -> Iterator[Draws]:
+        """Chunks of independent draws, `planned` in all: checked, flat, float64 and on the processor."""
+        field, rows, done, index = self.field, self.chunk_rows(planned), 0, 0
+        while done < planned:
+            count = min(rows, planned - done)
+            generator = stream(self.purpose, self.seed, self.item, index, self.x.device)
+            points = self.noise.copies(self.x, count * field.block, generator)
+            maps, classes = self._explain(points, generator)
+            check_maps(maps, field.limit, done * field.block)
+            if field.block > 1:
+                maps = maps.view(count, field.block, -1).mean(dim=1)
+            yield Draws(maps, classes)
+            done, index = done + count, index + 1
+
+    def _explain(self, points: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        parts = list(explained(self.field, points, self.target, generator=generator, batch=self.batch))
+        maps = _joined([part.maps.detach().flatten(1).cpu() for part in parts])
+        if not self.classes:
+            return maps, None
+        batch = batch_rows(self.field, points[0], self.batch)
+        logits = [part.logits for part in parts if part.logits is not None]
+        if len(logits) < len(parts):
+            with torch.no_grad():
+                logits = [forward(self.field.model, part) for part in points.split(batch)]
+        return maps, _joined([part.argmax(dim=1).cpu() for part in logits])
+
+
+def explained(
+    field: Field,
+    points: Tensor,
+    target: Target,
+    *,
+    generator: torch.Generator,
+    batch: int | None = None,
+) -> Iterator[Explanation]:
+    """Explanations of many points, batch by batch."""
+    with torch.enable_grad():
+        for part in points.split(batch_rows(field, points[0], batch)):
+            yield field.explain(part, target, generator=generator)
+
+
+def batch_rows(field: Field, x: Tensor, batch: int | None) -> int:
+    """Rows per model call: as asked, or as many as fit; whole blocks always."""
+    rows = batch or max(_BATCH_NUMBERS // (x.numel() * field.cost), 1)
+    return max(rows // field.block, 1) * field.block
+
+
+def check_maps(maps: Tensor, limit: float, offset: int) -> None:
+    """Raise for NaN and infinity, naming the draw, and for a draw longer than its claimed limit."""
+    lengths = torch.linalg.vector_norm(maps, dim=1)
+    finite = torch.isfinite(lengths)
+    if not bool(finite.all()):
+        first = offset + int((~finite).nonzero()[0])
+        raise NonFiniteError(f"the attribution of draw {first} is NaN or infinite: its average would mean nothing")
+    longest = int(lengths.argmax())
+    if float(lengths[longest]) > limit * (1 + NORM_SLACK):
+        raise LimitError(
+            f"draw {offset + longest} has norm {float(lengths[longest]):.6g}, above the claimed limit {limit:g}: "
+            "the limit does not hold, so nothing can be certified with it"
+        )
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts)

@@ -1,0 +1,176 @@
+"""One streaming pass: draws in, facts out.
+
+Draws come in chunks. The first is a pilot, which no statistic tests on itself. Sums are float64, and memory does not
+grow with the number of draws except for one float each.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+from torch import Tensor
+
+from attribound.bounds import confidence
+from attribound.bounds.evidence import Evidence
+from attribound.bounds.facts import Fact
+from attribound.sampling.draws import Source
+from attribound.sampling.norm import Norm
+from attribound.sampling.radius import MapRadius
+from attribound.sampling.spread import SecondMoments
+from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
+
+Progress = Callable[[int, int], None]
+Stopped = Literal["budget", "proved", "futile"]
+
+
+@final
+@dataclass(frozen=True)
+class Question:
+    """Is `cosine` certified at `epsilon`? Sampling stops as soon as this is decided."""
+
+    cosine: float
+    epsilon: float
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """How much to sample.
+
+    Attributes:
+        samples: the most noise draws to take.
+        alpha: failure probability of everything said about this input.
+        until: stop as soon as this question is decided.
+    """
+
+    samples: int
+    alpha: float
+    until: Question | None = None
+
+
+@final
+@dataclass(frozen=True)
+class Estimate:
+    """The smoothed map and what is known about it, all at once with probability at least 1 - alpha.
+
+    Attributes:
+        map: the mean of all draws, float64, in the map's shape.
+        evidence: law, limit and facts: what certificates follow from.
+        samples: noise draws taken.
+        draws: independent draws for the bounds (samples / block).
+        stopped: "budget", or "proved" / "futile" when a question was decided early.
+        seconds: wall-clock time.
+    """
+
+    map: Tensor
+    evidence: Evidence
+    samples: int
+    draws: int
+    stopped: Stopped
+    seconds: float
+
+
+def default_statistics() -> list[Statistic]:
+    """What every certificate rests on; each may use the facts of those before it."""
+    return [Norm(share=0.5), SecondMoments(share=0.25), MapRadius(share=0.25)]
+
+
+def estimate(
+    source: Source,
+    plan: Plan,
+    shape: Sequence[int],
+    statistics: Sequence[Statistic] | None = None,
+    progress: Progress | None = None,
+) -> Estimate:
+    """Sample the smoothed attribution of one input.
+
+    Args:
+        source: field, input, noise and seed.
+        plan: samples, alpha and when to stop.
+        shape: shape of the field's map.
+        statistics: what to prove; default: what every certificate rests on. The first is the norm.
+        progress: called with (samples done, samples planned).
+    """
+    started, block = time.perf_counter(), source.field.block
+    chosen = list(default_statistics() if statistics is None else statistics)
+    state = _State(source, plan, chosen, math.prod(shape))
+    looks, look = _looks(state.chunks), 0
+    stopped: Stopped = "budget"
+    for number, draws in enumerate(source.chunks(state.planned), 1):
+        state.take(draws, first=number == 1)
+        if progress:
+            progress(state.norm.count * block, state.planned * block)
+        if plan.until and number in looks and number < state.chunks:
+            look += 1
+            stopped = state.decide(plan.until, look)
+            if stopped != "budget":
+                break
+    if stopped == "budget" and plan.until:
+        look += 1
+    return Estimate(
+        map=state.norm.mean.view(*shape),
+        evidence=state.evidence(look),
+        samples=state.norm.count * block,
+        draws=state.norm.count,
+        stopped=stopped,
+        seconds=time.perf_counter() - started,
+    )
+
+
+class _State:
+    """The statistics of one estimate."""
+
+    def __init__(self, source: Source, plan: Plan, statistics: Sequence[Statistic], size: int) -> None:
+        self.source, self.plan, self.statistics = source, plan, statistics
+        self.norm = next(one for one in statistics if isinstance(one, Norm))
+        self.planned = max(plan.samples // source.field.block, 2)
+        self.chunks = math.ceil(self.planned / source.chunk_rows(self.planned))
+        self._setting = Setting(size, source.field.limit, self.planned, source.field.block)
+
+    def take(self, draws: Draws, *, first: bool) -> None:
+        """Give a chunk to every statistic."""
+        for one in self.statistics:
+            if first:
+                one.start(draws, self._setting)
+            else:
+                one.add(draws)
+
+    def evidence(self, look: int) -> Evidence:
+        """What the draws so far prove, at the look-th look (0: the only one, with the whole alpha)."""
+        facts: dict[type[Fact], Fact] = {}
+        for one in self.statistics:
+            _keep(facts, one.prove(self._alpha(one, look), facts))
+        return self._evidence(facts)
+
+    def decide(self, question: Question, look: int) -> Stopped:
+        """Whether the question is proved, out of reach within the budget, or still open."""
+        if float(self.evidence(look).cosine(question.epsilon)) >= question.cosine:
+            return "proved"
+        # Optimistic values; a mistake here costs an answer, never a false one.
+        hopes: dict[type[Fact], Fact] = {}
+        for one in self.statistics:
+            _keep(hopes, one.hope(self._alpha(one, look + 1), hopes))
+        reachable = float(self._evidence(hopes).cosine(question.epsilon)) >= question.cosine
+        return "budget" if reachable else "futile"
+
+    def _alpha(self, statistic: Statistic, look: int) -> float:
+        """A statistic's share of alpha; one that holds at a fixed number of draws only spends it over the looks."""
+        share = statistic.share * self.plan.alpha
+        return share if statistic.anytime or look == 0 else confidence.spend(share, look)
+
+    def _evidence(self, facts: Facts) -> Evidence:
+        law = self.source.noise.law(self.source.x.numel())
+        stated = {type(fact): fact for fact in self.source.field.stated}
+        return Evidence(law, self.source.field.limit, {**facts, **stated})
+
+
+def _keep(facts: dict[type[Fact], Fact], fact: Fact | None) -> None:
+    if fact is not None:
+        facts[type(fact)] = fact
+
+
+def _looks(chunks: int) -> set[int]:
+    """Chunk counts at which a question is looked at: a geometric sequence."""
+    return {math.ceil(2 * 1.5**k) for k in range(64) if 2 * 1.5**k <= chunks}

@@ -40,7 +40,9 @@ class Fact:
         """The fact in a stored record; anything but its own finite numbers is a ValueError."""
         names = [field.name for field in fields(cls)]
         if sorted(stored) != sorted(names):
-            raise ValueError(f"{cls.name} has {', '.join(stored) or 'nothing'}, expected {', '.join(names) or 'nothing'}")
+            raise ValueError(
+                f"{cls.name} has {', '.join(stored) or 'nothing'}, expected {', '.join(names) or 'nothing'}"
+            )
         arrays = {name: np.asarray(stored[name], np.float64) for name in names}
         for name, array in arrays.items():
             if isinstance(stored[name], bool | str) or not np.isfinite(array).all():
@@ -111,7 +113,9 @@ class Spread(Fact):
         least = confidence.smallest_eigenvalue_upper(basis.draws, limit=basis.limit, alpha=basis.alpha) * basis.block
         if float(self.eigenvalue) >= least * (1 - _SLACK):
             return []
-        return [f"eigenvalue_upper {float(self.eigenvalue):g} is smaller than {basis.draws} draws can prove ({least:g})"]
+        return [
+            f"eigenvalue_upper {float(self.eigenvalue):g} is smaller than {basis.draws} draws can prove ({least:g})"
+        ]
 
 
 @final

@@ -35,7 +35,9 @@ def html_table(certificate: "Certificate") -> str:
         },
         "rule": certificate.rule or "none",
         "limit": f"{certificate.limit:g}: {certificate.limit_source}",
-        "fidelity": "unknown" if certificate.fidelity is None else f"{certificate.fidelity:.2f} (cosine to the plain map)",
+        "fidelity": "unknown"
+        if certificate.fidelity is None
+        else f"{certificate.fidelity:.2f} (cosine to the plain map)",
         "samples": f"{certificate.samples:,}",
         "failure probability": f"alpha = {certificate.alpha:g}",
         **({"why not": certificate.reason} if certificate.reason else {}),

@@ -171,7 +171,7 @@ def decode(text: str | bytes, name: str) -> Record | Failure:
             return canonical
         stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
         _check_format(stored)
-        kind = Failure if stored.get("status") == "error" else Record
+        kind: type[Record | Failure] = Failure if stored.get("status") == "error" else Record
         record = msgspec.convert(stored, kind, strict=True)
         if isinstance(record, Record):
             _check_tables(record)
@@ -184,7 +184,7 @@ def _canonical(text: str | bytes) -> Record | Failure | None:
     """A record exactly as `encode` writes it, twenty times faster; None: something is unusual, look closely."""
     data = text.encode() if isinstance(text, str) else text
     try:
-        kind = Failure if b'"status":"error"' in data else Record
+        kind: type[Record | Failure] = Failure if b'"status":"error"' in data else Record
         record = msgspec.json.decode(data, type=kind)
         if record.format != FORMAT or msgspec.json.encode(record) != data:
             return None

@@ -102,6 +102,15 @@ def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
     return full, Job(full, trust, _shared(model))
 
 
+def share_alpha(config: RunConfig) -> RunConfig:
+    """The configuration whose alpha is shared among all its inputs: all certificates are true at once."""
+    total = len(open_data(config.data))
+    count = total if config.items is None else min(config.items, total)
+    if count < 1:
+        raise StoredDataError(f"{config.data} is empty")
+    return msgspec.structs.replace(config, alpha=config.alpha / count, simultaneous=count, items=count)
+
+
 def run(
     job: Job,
     out: Path,

@@ -8,10 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from attribound.bounds.laws import Normal
 from attribound.cli.app import Alpha, Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, answer, app
 from attribound.cli.choices import NoiseKind, ObjectiveName
 from attribound.errors import ArgumentError
 from attribound.rounding import percent
+
+_GAUSSIAN = NoiseKind(Normal.kind)
 
 
 @app.command()
@@ -100,7 +103,7 @@ def tune(
     attribution: Attribution = "saliency",
     maps: Maps = None,
     bound: Bound = "unit",
-    noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = NoiseKind.GAUSSIAN,
+    noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = _GAUSSIAN,
     level: Annotated[list[float] | None, typer.Option(help="Sigma per feature; repeat for several.")] = None,
     cosine: Annotated[float, typer.Option(help="Wanted cosine.")] = 0.8,
     epsilon: Annotated[float | None, typer.Option(help="Wanted epsilon.")] = None,

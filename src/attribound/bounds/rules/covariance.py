@@ -10,6 +10,7 @@ spread for the rest. Every truncation is valid, so the best one is searched nume
 (proof, and why the value at epsilon covers all smaller shifts: docs/theory/covariance-rule.md).
 """
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
@@ -46,7 +47,9 @@ class Covariance(Rule):
                 ratio = (cut.missing + spread * cut.deviation) / (kappa * (1 - cut.missing))
             return np.where(np.isnan(ratio), np.inf, ratio)
 
-        worst = smallest(sine, evidence.law, epsilon, kappa.size) * (1 + 1e-12)  # a root follows: it magnifies rounding
+        worst = smallest(sine, evidence.law, epsilon, kappa.shape[:-1]) * (
+            1 + 1e-12
+        )  # a root follows: it magnifies rounding
         return np.where(worst < 1, np.sqrt(np.maximum((1 - worst) * (1 + worst), 0.0)), VACUOUS)
 
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
@@ -54,7 +57,7 @@ class Covariance(Rule):
         reach = _wide(np.asarray(evidence.limit, np.float64) + evidence.norm_upper)
         spread = _wide(np.sqrt(evidence.eigenvalue))
         return smallest(
-            lambda cut: reach * cut.missing + spread * cut.deviation, evidence.law, epsilon, reach.size
+            lambda cut: reach * cut.missing + spread * cut.deviation, evidence.law, epsilon, reach.shape[:-1]
         )
 
 
@@ -63,19 +66,23 @@ def _wide(values: FloatArray) -> FloatArray:
     return np.asarray(values, np.float64)[..., None]
 
 
-def smallest(value: Callable[[Truncation], FloatArray], law: Law, epsilon: FloatArray, records: int) -> FloatArray:
+def smallest(
+    value: Callable[[Truncation], FloatArray], law: Law, epsilon: FloatArray, records: tuple[int, ...]
+) -> FloatArray:
     """The smallest value over truncations.
 
     Args:
         value: of truncations (..., L), for all records at once.
         law: what is truncated.
         epsilon: shifts; broadcast against the records.
-        records: how many there are: many questions at once are answered with a coarser grid, which is valid too.
+        records: their shape, () or (N, 1): many questions at once are answered with a coarser grid, valid too.
     """
     shift = np.asarray(epsilon, np.float64)
-    if records * shift.size <= _MANY or law.levels == 1 or shift.ndim == 0 or shift.shape[-1] == 1:
-        return _zoomed(value, law, shift, 1 if records * shift.size > _MANY else _ZOOMS)
-    columns = [_zoomed(value, law, shift[..., at : at + 1], 1) for at in range(shift.shape[-1])]
+    questions = math.prod(np.broadcast_shapes(shift.shape, records))
+    zooms = _ZOOMS if questions <= _MANY else 1
+    if zooms == _ZOOMS or law.levels == 1 or shift.ndim == 0 or shift.shape[-1] == 1:
+        return _zoomed(value, law, shift, zooms)
+    columns = [_zoomed(value, law, shift[..., at : at + 1], zooms) for at in range(shift.shape[-1])]
     return np.concatenate(columns, axis=-1)
 
 

@@ -19,9 +19,9 @@ _SLACK = 1e-9
 
 
 def _read(name: str, kind: Any, value: Any) -> Numbers:
-    """A stored number, or a list of them where the fact's field is an array and nothing else."""
+    """A stored number, or a list of them where the fact's field is declared an array and nothing else."""
     single = isinstance(value, int | float) and not isinstance(value, bool)
-    if not single and (kind == Numbers or not isinstance(value, list)):
+    if not single and (kind != FloatArray or not isinstance(value, list)):
         raise ValueError(f"{name} is not a finite number")
     array = np.asarray(value, np.float64)
     if not np.isfinite(array).all():

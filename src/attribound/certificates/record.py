@@ -146,6 +146,8 @@ class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     status: Literal["error"] = "error"
     message: str
     seconds: float = 0.0
+    passing: bool = False
+    """Whether the reason may be gone next time (a worker that died, out of memory): then a resumed run tries again."""
 
 
 def encode(record: Record | Failure) -> bytes:
@@ -165,16 +167,32 @@ def decode(text: str | bytes, name: str) -> Record | Failure:
     Duplicate keys are refused, also those that differ as texts but not as numbers ("0.8" and "0.80").
     """
     try:
+        if (canonical := _canonical(text)) is not None:
+            return canonical
         stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
         _check_format(stored)
-        kind = Failure if stored.get("status") == "error" else Record
+        kind: type[Record | Failure] = Failure if stored.get("status") == "error" else Record
         record = msgspec.convert(stored, kind, strict=True)
         if isinstance(record, Record):
             _check_tables(record)
-            record.evidence()
         return record
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
         raise StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}") from None
+
+
+def _canonical(text: str | bytes) -> Record | Failure | None:
+    """A record exactly as `encode` writes it, twenty times faster; None: something is unusual, look closely."""
+    data = text.encode() if isinstance(text, str) else text
+    try:
+        kind: type[Record | Failure] = Failure if b'"status":"error"' in data else Record
+        record = msgspec.json.decode(data, type=kind)
+        if record.format != FORMAT or msgspec.json.encode(record) != data:
+            return None
+        if isinstance(record, Record):
+            _check_tables(record)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    return record
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -194,7 +212,9 @@ def _check_format(stored: Any) -> None:
         raise ValueError("expected a JSON object")
     version = stored.get("format")
     if version in READERS:
-        raise ValueError(f"it has format {version}, which attribound {READERS[version]} reads; this version reads {FORMAT}")
+        raise ValueError(
+            f"it has format {version}, which attribound {READERS[version]} reads; this version reads {FORMAT}"
+        )
     if version != FORMAT:
         raise ValueError(f"it has format {version!r}, expected {FORMAT}")
 

@@ -54,7 +54,8 @@ def _out_of_range(record: Record) -> list[str]:
         f"samples {record.samples} is no multiple of {record.draws} draws": record.samples % max(record.draws, 1) == 0,
         f"limit {record.bound.limit:g} is out of range": 0 < record.bound.limit < math.inf,
         f"a unit field has limit 1, not {record.bound.limit:g}": record.bound.kind != "unit" or record.bound.limit == 1,
-        f"target {record.target} or prediction {record.prediction} is negative": min(record.target, record.prediction) >= 0,
+        f"target {record.target} or prediction {record.prediction} is negative": min(record.target, record.prediction)
+        >= 0,
     }
     return [problem for problem, fine in checks.items() if not fine]
 
@@ -142,7 +143,18 @@ def _overstatements(certificate: Certificate) -> list[str]:
 def compare(stored: Certificate, again: Certificate) -> list[str]:
     """What differs between a stored certificate and the same computation done again: every number, and the map."""
     mine, theirs = stored.record, again.record
-    names = ("model_sha256", "input_sha256", "target", "prediction", "dim", "samples", "draws", "alpha", "seed", "stopped")
+    names = (
+        "model_sha256",
+        "input_sha256",
+        "target",
+        "prediction",
+        "dim",
+        "samples",
+        "draws",
+        "alpha",
+        "seed",
+        "stopped",
+    )
     problems = [
         f"{name} differs: stored {getattr(mine, name)}, sampled again {getattr(theirs, name)}"
         for name in names

@@ -10,7 +10,6 @@ spread for the rest. Every truncation is valid, so the best one is searched nume
 (proof, and why the value at epsilon covers all smaller shifts: docs/theory/covariance-rule.md).
 """
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
@@ -75,14 +74,13 @@ def smallest(
         value: of truncations (..., L), for all records at once.
         law: what is truncated.
         epsilon: shifts; broadcast against the records.
-        records: their shape, () or (N, 1): many questions at once are answered with a coarser grid, valid too.
+        records: shape of the evidence. Many questions at once are answered with a coarser grid, which is valid too.
     """
     shift = np.asarray(epsilon, np.float64)
-    questions = math.prod(np.broadcast_shapes(shift.shape, records))
-    zooms = _ZOOMS if questions <= _MANY else 1
-    if zooms == _ZOOMS or law.levels == 1 or shift.ndim == 0 or shift.shape[-1] == 1:
-        return _zoomed(value, law, shift, zooms)
-    columns = [_zoomed(value, law, shift[..., at : at + 1], zooms) for at in range(shift.shape[-1])]
+    many = np.prod(np.broadcast_shapes(records, shift.shape), dtype=int) > _MANY
+    if not many or law.levels == 1 or shift.ndim == 0 or shift.shape[-1] == 1:
+        return _zoomed(value, law, shift, 1 if many else _ZOOMS)
+    columns = [_zoomed(value, law, shift[..., at : at + 1], 1) for at in range(shift.shape[-1])]
     return np.concatenate(columns, axis=-1)
 
 
@@ -105,4 +103,5 @@ def _zoomed(value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArr
 
 
 def _near(at: np.ndarray, step: int, law: Law) -> np.ndarray:
-    return np.clip(at + step, 0, law.levels - 1)[..., None]
+    near: np.ndarray = np.clip(at + step, 0, law.levels - 1)[..., None]
+    return near

@@ -1,4 +1,4 @@
-"""`python -m attribound.cli`."""
+"""`python -m attribound`."""
 
 from attribound.cli import main
 

@@ -4,6 +4,7 @@ A fact's numbers may be floats (one record) or arrays (N, 1) (many records at on
 evidence hold at once with probability at least 1 - alpha.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, final
@@ -20,13 +21,14 @@ _SLACK = 1e-9
 
 def _read(name: str, kind: Any, value: Any) -> Numbers:
     """A stored number, or a list of them where the fact's field is declared an array and nothing else."""
-    single = isinstance(value, int | float) and not isinstance(value, bool)
-    if not single and (kind != FloatArray or not isinstance(value, list)):
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    if kind != FloatArray or not isinstance(value, list):
         raise ValueError(f"{name} is not a finite number")
     array = np.asarray(value, np.float64)
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} is not a finite number")
-    return array if array.ndim else float(array)
+        raise ValueError(f"{name} is not a list of finite numbers")
+    return array
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from attribound import spread
-from attribound.spread import ExactSpread, SketchedSpread, eigenvalue_from_above, make_spread
+from attribound.sampling import scatter
+from attribound.sampling.scatter import ExactScatter, SketchedScatter, eigenvalue_from_above, make_scatter
 
 
 def rows(count: int, dim: int, seed: int = 0) -> torch.Tensor:
@@ -19,7 +19,7 @@ def reference(values: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("dim", [2, 3, 7, 100])
 def test_exact_matches_reference_from_above(dim: int) -> None:
-    values, kept = rows(500, dim), ExactSpread(dim)
+    values, kept = rows(500, dim), ExactScatter(dim)
     for part in values.split(128):
         kept.add(part, float(part.square().sum()))
     assert kept.count == 500
@@ -30,7 +30,7 @@ def test_exact_matches_reference_from_above(dim: int) -> None:
 def test_float32_products_are_allowed_for() -> None:
     """Rows that differ in float32's last bits only: the allowance must cover what the products lose."""
     values = torch.full((256, 8), 1.0, dtype=torch.float64) * (1 + 2.0**-25)
-    kept = ExactSpread(8)
+    kept = ExactScatter(8)
     kept.add(values, float(values.square().sum()))
     assert kept.eigenvalue >= reference(values)
 
@@ -38,7 +38,7 @@ def test_float32_products_are_allowed_for() -> None:
 @pytest.mark.parametrize("size", [4, 16])
 @pytest.mark.parametrize("seed", range(5))
 def test_sketch_never_under_estimates(size: int, seed: int) -> None:
-    values, kept = rows(700, 60, seed), SketchedSpread(60, size)
+    values, kept = rows(700, 60, seed), SketchedScatter(60, size)
     for part in values.split(100):
         kept.add(part, float(part.square().sum()))
     assert reference(values) <= kept.eigenvalue <= float(values.square().sum()) / 700 * 1.0001
@@ -47,14 +47,14 @@ def test_sketch_never_under_estimates(size: int, seed: int) -> None:
 def test_sketch_is_close_when_few_directions_matter() -> None:
     values = rows(600, 40)
     values[:, 3:] *= 0.01
-    kept = SketchedSpread(40, 16)
+    kept = SketchedScatter(40, 16)
     kept.add(values, float(values.square().sum()))
     assert kept.eigenvalue == pytest.approx(reference(values), rel=0.01)
     assert len(kept._rows) <= 32
 
 
 def test_no_rows_and_zero_rows() -> None:
-    for kept in (ExactSpread(5), SketchedSpread(5)):
+    for kept in (ExactScatter(5), SketchedScatter(5)):
         assert kept.eigenvalue == 0.0
         kept.add(torch.zeros(10, 5, dtype=torch.float64), 0.0)
         assert 0.0 <= kept.eigenvalue < 1e-30
@@ -76,14 +76,14 @@ def test_eigenvalue_from_above_with_an_unlucky_start() -> None:
 
 
 def test_large_inputs_are_sketched() -> None:
-    assert isinstance(make_spread(spread.EXACT_UP_TO, 1.0), ExactSpread)
-    assert isinstance(make_spread(spread.EXACT_UP_TO + 1, 1.0), SketchedSpread)
+    assert isinstance(make_scatter(scatter.EXACT_UP_TO, 1.0), ExactScatter)
+    assert isinstance(make_scatter(scatter.EXACT_UP_TO + 1, 1.0), SketchedScatter)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e30])
 def test_any_scale(scale: float) -> None:
     """Float32 holds squares of neither 1e-30 nor 1e30; the unit takes care of that."""
-    values, kept = rows(300, 9) * scale, ExactSpread(9, unit=float(rows(300, 9).norm(dim=1).max()) * scale)
+    values, kept = rows(300, 9) * scale, ExactScatter(9, unit=float(rows(300, 9).norm(dim=1).max()) * scale)
     kept.add(values, float(values.square().sum()))
     assert reference(values) <= kept.eigenvalue <= 1.01 * reference(values)
 
@@ -92,7 +92,7 @@ def test_lower_precision_products_are_not_used() -> None:
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")
     try:
-        kept = ExactSpread(5)
+        kept = ExactScatter(5)
         kept.add(rows(10, 5), float(rows(10, 5).square().sum()))
         assert kept._waiting[0].dtype == torch.float64
     finally:

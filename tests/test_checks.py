@@ -7,15 +7,16 @@ import sys
 import numpy as np
 import pytest
 
-from attribound import bounds
-from attribound.bounds import arguments, features, overlap
+from attribound import bounds, checks
+from attribound.bounds import features
 from attribound.errors import ArgumentError, AttriboundError
 
 NAN, INF = float("nan"), float("inf")
 KNOWN = {"norm": 0.5, "limit": 1.0}
 BALL = {"dim": 10, "radius": 1.0}
-EVIDENCE = bounds.Evidence(10, "uniform", 1.0, 1.0, 0.5, 0.1)
-ONE_LAW = "expected exactly one of `radius` (uniform ball) and `sigma` (Gaussian)"
+EVIDENCE = bounds.Evidence.of(bounds.Ball(10, 1.0), 1.0, bounds.Length(0.5, 0.5), bounds.Spread(0.1))
+SPECS = "expected a noise, uniform:RADIUS or gaussian:SIGMA with a positive number"
+ONE_LAW = "expected exactly one of `radius` (uniform) and `sigma` (gaussian)"
 PROJECTIONS = "expected `projections` in [-limit, limit] with limit 1"
 
 
@@ -25,14 +26,6 @@ def moved(epsilon=0.1, **more):
 
 def cosine(norm=0.5, limit=1.0, p=0.1):
     return lambda: bounds.cosine_bound(norm, limit, p)
-
-
-def spread(norm=0.5, limit=1.0, eigenvalue=0.1, **more):
-    return lambda: bounds.cosine_bound_covariance(norm, limit, eigenvalue, **more)
-
-
-def drift(norm=0.5, limit=1.0, eigenvalue=0.1, **more):
-    return lambda: bounds.displacement_covariance(norm, limit, eigenvalue, **more)
 
 
 def betting(projections=(0.1, 0.2), limit=1.0, alpha=0.1):
@@ -67,9 +60,9 @@ REFUSED = [
     (moved(dim=10, radius=INF), "expected `radius` > 0, got inf"),
     (moved(sigma=0.0), "expected `sigma` > 0, got 0"),
     (moved(sigma=NAN), "expected `sigma` to be a number, got nan"),
-    (lambda: overlap.shift_size(1.1, sigma=1.0), "expected `moved` in [0, 1], got 1.1"),
-    (lambda: overlap.shift_size(0.1), ONE_LAW),
-    (lambda: overlap.shift_size(0.1, dim=1, radius=1.0), "expected `dim` to be a whole number >= 2, got 1"),
+    (lambda: bounds.shift_size(1.1, sigma=1.0), "expected `moved` in [0, 1], got 1.1"),
+    (lambda: bounds.shift_size(0.1), ONE_LAW),
+    (lambda: bounds.shift_size(0.1, dim=1, radius=1.0), "expected `dim` to be a whole number >= 2, got 1"),
     # the tight theorem and its inverses
     (cosine(norm=-0.1), "expected `norm` >= 0, got -0.1"),
     (cosine(norm=NAN), "expected `norm` to be a number, got nan"),
@@ -90,16 +83,38 @@ REFUSED = [
     (lambda: bounds.min_radius(0.5, 1.0, **KNOWN, dim=1), "expected `dim` to be a whole number >= 2, got 1"),
     (lambda: bounds.min_radius(2.0, 1.0, **KNOWN, dim=10), "expected `cosine` in [0, 1], got 2"),
     (lambda: bounds.min_sigma(0.5, -1.0, **KNOWN), "expected `epsilon` >= 0, got -1"),
-    # covariance
-    (spread(norm=2.0, moved_fraction=0.1), "expected `norm` <= `limit`, got norm 2 and limit 1"),
-    (spread(eigenvalue=-0.1, moved_fraction=0.1), "expected `eigenvalue` >= 0, got -0.1"),
-    (spread(eigenvalue=NAN, moved_fraction=0.1), "expected `eigenvalue` to be a number, got nan"),
-    (spread(moved_fraction=1.5), "expected `moved_fraction` in [0, 1], got 1.5"),
-    (spread(epsilon=-1.0, sigma=1.0), "expected `epsilon` >= 0, got -1"),
-    (spread(epsilon=1.0, sigma=0.0), "expected `sigma` > 0, got 0"),
-    (spread(epsilon=1.0), "expected `moved_fraction` (ball), or `epsilon` and `sigma`"),
-    (spread(sigma=1.0), "expected `moved_fraction` (ball), or `epsilon` and `sigma`"),
-    (spread(), "expected `moved_fraction` (ball), or `epsilon` and `sigma`"),
+    # laws and evidence
+    (lambda: bounds.Normal(10, 0.0), "expected `sigma` > 0, got 0"),
+    (lambda: bounds.Normal(10, NAN), "expected `sigma` to be a number, got nan"),
+    (lambda: bounds.Normal(1, 1.0), "expected `dim` to be a whole number >= 2, got 1"),
+    (lambda: bounds.Ball(10, -1.0), "expected `radius` > 0, got -1"),
+    (lambda: bounds.Ball(2.5, 1.0), "expected `dim` to be a whole number >= 2, got 2.5"),
+    (lambda: bounds.Normal(3, 1.0, (1.0, 2.0)), "expected one unit per feature (3), got 2"),
+    (lambda: bounds.Normal(2, 1.0, (1.0, 0.0)), "expected `scale` > 0, got 0"),
+    (lambda: bounds.Normal(2, 1.0, (1.0, NAN)), "expected `scale` to be a number, got nan"),
+    (lambda: bounds.Ball.scale_of(0.0, 10), "expected `sigma` > 0, got 0"),
+    (lambda: bounds.Ball(10, 1.0).moved_fraction(-1.0), "expected `epsilon` >= 0, got -1"),
+    (lambda: bounds.Ball(10, 1.0).epsilon_at(1.5), "expected `moved` in [0, 1], got 1.5"),
+    (lambda: bounds.Normal(10, 1.0).normal_shift(-1.0), "expected `epsilon` >= 0, got -1"),
+    (lambda: bounds.parse_law("laplace:1", 9), f"{SPECS}, got 'laplace:1'"),
+    (lambda: bounds.parse_law("uniform", 9), f"{SPECS}, got 'uniform'"),
+    (lambda: bounds.parse_law("uniform:zero", 9), f"{SPECS}, got 'uniform:zero'"),
+    (lambda: bounds.parse_law("gaussian:-1", 9), f"{SPECS}, got 'gaussian:-1'"),
+    (lambda: bounds.parse_law("gaussian:inf", 9), f"{SPECS}, got 'gaussian:inf'"),
+    (
+        lambda: bounds.Evidence.stack(
+            [EVIDENCE, bounds.Evidence.of(bounds.Ball(9, 1.0), 1.0, *EVIDENCE.facts.values())]
+        ),
+        "expected evidence with one law and the same facts to be stacked",
+    ),
+    (lambda: EVIDENCE.max_epsilon(1.5), "expected `cosine` in [0, 1], got 1.5"),
+    (lambda: EVIDENCE.max_epsilon(-0.5), "expected `cosine` in [0, 1], got -0.5"),
+    (lambda: EVIDENCE.max_epsilon(NAN), "expected `cosine` in [0, 1], got nan"),
+    (lambda: EVIDENCE.cosine(-1.0), "expected `epsilon` >= 0, got -1"),
+    (lambda: EVIDENCE.cosines(NAN), "expected `epsilon` to be a number, got nan"),
+    (lambda: EVIDENCE.rule_at(-1.0), "expected `epsilon` >= 0, got -1"),
+    (lambda: EVIDENCE.displacement(-1.0), "expected `epsilon` >= 0, got -1"),
+    # features and draws
     (lambda: bounds.top_k_overlap([NAN, 2.0, 1.0], 2, 0.1), "expected a finite `attribution`"),
     (lambda: bounds.mean_radius(limit=1.0, norm_lower=5.0, samples=9, alpha=0.1), "expected `norm` <= `limit`"),
     (lambda: bounds.mean_radius(limit=1.0, norm_lower=0.5, samples=INF, alpha=0.1), "expected `samples`"),
@@ -112,18 +127,6 @@ REFUSED = [
         "expected `far` >= 0, got -3",
     ),
     (lambda: bounds.norm_lower_bound([0.5], limit=1.0, alpha=0.1, horizon=-5), "expected `horizon`"),
-    (
-        lambda: bounds.Evidence(
-            dim=9, noise_kind="laplace", scale=1.0, limit=1.0, norm_lower=0.5, eigenvalue_upper=1.0
-        ),
-        "expected `noise_kind` 'uniform' or 'gaussian', got 'laplace'",
-    ),
-    (drift(limit=0.0, moved_fraction=0.1), "expected `limit` > 0, got 0"),
-    (drift(norm=-1.0, moved_fraction=0.1), "expected `norm` >= 0, got -1"),
-    (drift(eigenvalue=-1.0, moved_fraction=0.1), "expected `eigenvalue` >= 0, got -1"),
-    (drift(moved_fraction=-0.5), "expected `moved_fraction` in [0, 1], got -0.5"),
-    (drift(epsilon=1.0, sigma=-1.0), "expected `sigma` > 0, got -1"),
-    (drift(), "expected `moved_fraction` (ball), or `epsilon` and `sigma`"),
     # curvature
     (lambda: bounds.displacement_curvature(-1.0, 1.0), "expected `epsilon` >= 0, got -1"),
     (lambda: bounds.displacement_curvature(1.0, 0.0), "expected `sigma` > 0, got 0"),
@@ -167,13 +170,11 @@ REFUSED = [
     (lambda: bounds.largest_moved_fraction_paper(0.5, 1.0, 1.1), "expected `cosine` in [0, 1], got 1.1"),
     (lambda: bounds.max_epsilon_paper(0.5, **KNOWN), ONE_LAW),
     (lambda: bounds.norm_interval_paper([1.0], [1.0], samples=9, alpha=1.0), "expected `alpha` in (0, 1), got 1"),
-    # evidence
-    (lambda: EVIDENCE.max_epsilon(1.5), "expected `cosine` in [0, 1], got 1.5"),
-    (lambda: EVIDENCE.max_epsilon(-0.5), "expected `cosine` in [0, 1], got -0.5"),
-    (lambda: EVIDENCE.max_epsilon(NAN), "expected `cosine` in [0, 1], got nan"),
-    (lambda: EVIDENCE.best(-1.0), "expected `epsilon` >= 0, got -1"),
-    (lambda: EVIDENCE.cosines(NAN), "expected `epsilon` to be a number, got nan"),
-    (lambda: EVIDENCE.displacement(-1.0, 1.0), "expected `epsilon` >= 0, got -1"),
+    # whole numbers of any size
+    (lambda: checks.whole("seed", -1), "expected `seed` to be a whole number >= 0, got -1"),
+    (lambda: checks.whole("seed", 1.0), "expected `seed` to be a whole number >= 0, got 1.0"),
+    (lambda: checks.whole("seed", True), "expected `seed` to be a whole number >= 0, got True"),
+    (lambda: checks.whole("seed", "7"), "expected `seed` to be a whole number >= 0, got '7'"),
 ]
 
 
@@ -189,18 +190,24 @@ def test_an_argument_error_is_ours_and_a_value_error():
 
 
 def test_the_edges_are_accepted():
-    np.testing.assert_array_equal(arguments.fraction("x", [0.0, 1.0]), [0.0, 1.0])
-    assert arguments.non_negative("x", 0) == 0
-    assert arguments.dimension(2) == 2
-    assert arguments.count("x", 1) == 1
-    assert arguments.norm_over_limit(1 + 1e-10, 1.0) == 1.0
-    assert arguments.alpha(1e-300) == 1e-300
+    np.testing.assert_array_equal(checks.fraction("x", [0.0, 1.0]), [0.0, 1.0])
+    assert checks.non_negative("x", 0) == 0
+    assert checks.dimension(2) == 2
+    assert checks.count("x", 1) == 1
+    assert checks.norm_over_limit(1 + 1e-10, 1.0) == 1.0
+    assert checks.alpha(1e-300) == 1e-300
+
+
+def test_whole_numbers_of_any_kind_and_size():
+    assert checks.whole("seed", 2**64) == 2**64
+    assert checks.whole("seed", np.int32(7)) == 7
+    assert type(checks.whole("seed", np.uint64(2**63))) is int
 
 
 def test_scalars_come_back_as_floats():
-    assert type(arguments.unwrap(np.float64(1))) is float
-    assert type(arguments.unwrap(np.array(1))) is float
-    assert arguments.unwrap(np.array([1.0])).shape == (1,)
+    assert type(checks.unwrap(np.float64(1))) is float
+    assert type(checks.unwrap(np.array(1))) is float
+    assert checks.unwrap(np.array([1.0])).shape == (1,)
 
 
 def test_all_names_exist():

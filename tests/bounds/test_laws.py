@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from attribound.bounds import moved_fraction
-from attribound.bounds.overlap import one_law, shift_size
+from attribound.bounds import LAWS, Ball, Normal, moved_fraction, parse_law, shift_size
+from attribound.bounds.laws import law_given, truncate_normal
 from tests.reference import exact
 
 DIMENSIONS = (2, 3, 10, 784, 3072, 150528, 1_000_000)
@@ -108,6 +109,97 @@ def test_shapes():
     assert type(shift_size(0.1, sigma=1)) is float
 
 
-def test_one_law():
-    assert one_law(1.0, None) == "uniform"
-    assert one_law(None, 1.0) == "gaussian"
+def test_the_law_of_a_keyword():
+    assert law_given(radius=1.0, sigma=None) == (Ball, 1.0)
+    assert law_given(radius=None, sigma=2.0) == (Normal, 2.0)
+
+
+# --- laws as values
+
+
+EVERY = [Ball(2, 0.7), Ball(784, 14.0), Normal(2, 0.3), Normal(784, 0.5), Normal(3, 1.0, (0.5, 2.0, 9.0))]
+
+
+@pytest.mark.parametrize("law", EVERY, ids=str)
+def test_a_law_is_a_value_that_people_can_type(law):
+    again = parse_law(law.spec, law.dim, law.units)
+    assert again == law
+    assert hash(again) == hash(law)
+    assert LAWS[law.kind] is type(law)
+    assert f"{law.scale:g}" in law.words
+    assert type(law).scale_of(law.sigma, law.dim) == pytest.approx(law.scale, rel=1e-15)
+    assert getattr(law, law.parameter) == law.scale
+
+
+def test_both_laws_of_one_energy_have_one_sigma_and_one_radius():
+    ball, normal = Ball(784, 14.0), Normal(784, 14.0 / np.sqrt(786))
+    assert ball.sigma == pytest.approx(normal.sigma, rel=1e-15)
+    assert normal.radius == pytest.approx(14.0, rel=1e-15)
+    assert Normal(2, 0.1).words == "Gaussian, standard deviation 0.1 per feature"
+    assert Normal(2, 0.1, (1.0, 2.0)).words == "Gaussian, standard deviation 0.1 of its unit per feature"
+    assert Ball(2, 0.1).words == "uniform in a ball of radius 0.1"
+
+
+@pytest.mark.parametrize("law", EVERY, ids=str)
+def test_the_methods_of_a_law_are_the_closed_forms(law):
+    epsilon = law.scale * np.linspace(0, 2.5, 11)
+    by_keyword = moved_fraction(epsilon, dim=law.dim, **{law.parameter: law.scale})
+    np.testing.assert_array_equal(law.moved_fraction(epsilon), by_keyword)
+    inside = epsilon[(by_keyword > 1e-6) & (by_keyword < 1 - 1e-6)]
+    np.testing.assert_allclose(law.epsilon_at(law.moved_fraction(inside)), inside, rtol=1e-9)
+
+
+@pytest.mark.parametrize("law", EVERY, ids=str)
+def test_units_scale_epsilon_and_nothing_else(law):
+    """The law divided by its units is the plain one, so every question has the same answer."""
+    plain = type(law)(law.dim, law.scale)
+    epsilon = law.scale * np.array([0.1, 0.5, 1.0])
+    np.testing.assert_array_equal(law.moved_fraction(epsilon), plain.moved_fraction(epsilon))
+    assert (law.reach, law.curvature, law.sigma) == (plain.reach, plain.curvature, plain.sigma)
+
+
+@pytest.mark.parametrize("law", EVERY, ids=str)
+@pytest.mark.parametrize("ratio", [0.01, 0.3, 1.0])
+def test_every_truncation_is_one(law, ratio):
+    """0 <= W <= L and E[L] = 1: the missing mass is in [0, 1], and no more is missing at a higher level."""
+    epsilon = np.array([ratio * law.sigma])
+    low, high = law.level_range(epsilon)
+    levels = low[..., None] + (high - low)[..., None] * np.linspace(0, 1, 13)
+    cut = law.truncate(epsilon[..., None], levels)
+    assert np.all((cut.missing >= 0) & (cut.missing <= 1))
+    assert np.all(np.diff(cut.missing, axis=-1) <= 1e-15)
+    assert np.all(np.isfinite(cut.deviation))
+    # Where nothing is cut off, W is the likelihood ratio on what both share: at least what moves is missing otherwise.
+    assert cut.missing.min() <= law.moved_fraction(epsilon)[0] * (1 + 1e-9)
+
+
+def test_truncations_of_normal_noise_scale_with_sigma():
+    law, epsilon, level = Normal(5, 0.25), np.array([0.1, 0.2]), np.array([1.0, 2.0])
+    ours, plain = law.truncate(epsilon, level), truncate_normal(epsilon / 0.25, level)
+    np.testing.assert_array_equal(ours.missing, plain.missing)
+    np.testing.assert_array_equal(ours.deviation, plain.deviation)
+
+
+def test_normal_noise_knows_its_shift_and_the_ball_does_not():
+    assert Normal(4, 0.5).normal_shift(0.2) == 0.4
+    assert Ball(4, 0.5).normal_shift(0.2) is None
+    assert Ball(4, 0.5).curvature is None
+    assert Normal(4, 0.5).curvature == pytest.approx(0.48394145 / 0.25, rel=1e-8)
+
+
+@pytest.mark.parametrize("law", EVERY, ids=str)
+def test_a_majority_stays_one_within_its_radius_and_no_further(law):
+    """The worst event loses exactly what moves (ball), or its normal quantile (Gaussian): both computed here anew."""
+    lower = np.array([0.1, 0.5, 0.6, 0.9, 0.999])
+    radius = law.majority_radius(lower)
+    assert radius[0] == radius[1] == 0.0
+    assert np.all(np.diff(radius[1:]) > 0)
+    if law.curvature is None:
+        np.testing.assert_allclose(law.moved_fraction(radius[2:]), lower[2:] - 0.5, rtol=1e-9)
+    else:
+        np.testing.assert_allclose(stats.norm.cdf(radius[2:] / law.scale), lower[2:], rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", EVERY, ids=str)
+def test_beyond_the_reach_everything_has_moved(law):
+    assert law.moved_fraction(law.reach) > 1 - 1e-6

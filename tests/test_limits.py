@@ -5,16 +5,16 @@ import os
 import pytest
 
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.limits import check_bytes, check_pixels, read_bytes, shown, size_of
+from attribound.limits import check_bytes, check_pixels, read_bytes, reason, shown, size_of
 
 
-def test_a_file_may_grow_to_a_gigabyte_or_to_ten_times_itself() -> None:
-    check_bytes("it", 2**30, 0)
+def test_a_file_may_grow_to_half_a_gigabyte_or_to_ten_times_itself() -> None:
+    check_bytes("it", 2**29, 0)
     check_bytes("it", 10 * 2**30, 2**30)
     with pytest.raises(
-        StoredDataError, match="it would take 1,073,741,825 bytes of memory, expected at most 1,073,741"
+        StoredDataError, match="it would take 536,870,913 bytes of memory, expected at most 536,870,912"
     ):
-        check_bytes("it", 2**30 + 1, 2**20)
+        check_bytes("it", 2**29 + 1, 2**20)
 
 
 def test_the_variables_win(monkeypatch) -> None:
@@ -34,8 +34,8 @@ def test_the_variables_win(monkeypatch) -> None:
 def test_only_regular_files_are_read(tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
-    for name, reason in (("pipe", "not a regular file"), ("nowhere", "no such file"), (".", "a folder")):
-        with pytest.raises(StoredDataError, match=reason):
+    for name, problem in (("pipe", "not a regular file"), ("nowhere", "no such file"), (".", "a folder")):
+        with pytest.raises(StoredDataError, match=problem):
             read_bytes(tmp_path / name)
     (tmp_path / "it").write_bytes(b"abc")
     assert (size_of(tmp_path / "it"), read_bytes(tmp_path / "it")) == (3, b"abc")
@@ -46,3 +46,9 @@ def test_names_that_are_no_text_can_be_printed_and_stored() -> None:
     assert name == r"caf\xe9\x1b[2J.png"
     assert name.encode("utf-8").isascii()
     assert shown("größe.png") == "größe.png"
+
+
+def test_reasons_are_one_short_line() -> None:
+    assert reason(ValueError("a\n b")) == "a b"
+    assert reason(MemoryError()) == "MemoryError"
+    assert len(reason(ValueError("x" * 10_000))) == 300

@@ -12,9 +12,10 @@ from attribound.errors import ArgumentError, StoredDataError
 
 BYTES_VARIABLE = "ATTRIBOUND_MAX_BYTES"
 PIXELS_VARIABLE = "ATTRIBOUND_MAX_PIXELS"
-_FREE_BYTES = 2**30
+_FREE_BYTES = 2**29
 _GROWTH = 10
 _MOST_PIXELS = 100_000_000
+_LONGEST = 300
 
 
 def check_bytes(what: str, wanted: int, stored: int) -> None:
@@ -23,7 +24,7 @@ def check_bytes(what: str, wanted: int, stored: int) -> None:
     Args:
         what: the file, for the message.
         wanted: bytes that reading it would take.
-        stored: bytes that it has; without the variable, a file may grow to a gigabyte or to ten times itself.
+        stored: bytes that it has; without the variable, a file may grow to half a gigabyte or to ten times itself.
     """
     most = _variable(BYTES_VARIABLE) or max(_FREE_BYTES, _GROWTH * stored)
     if wanted > most:
@@ -70,6 +71,12 @@ def shown(path: str | Path) -> str:
     """A path that can be printed and stored: bytes that are no text and control characters are escaped."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def reason(error: Exception) -> str:
+    """Why a decoder failed, in one line of bounded length: some print the file that they could not read."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def _variable(name: str) -> int | None:

@@ -14,7 +14,7 @@ import torch
 
 from attribound.data.arrays import Arrays
 from attribound.errors import StoredDataError
-from attribound.limits import read_bytes
+from attribound.limits import read_bytes, reason
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _SPLITS = {"train": [f"data_batch_{part}" for part in range(1, 6)], "test": ["test_batch"]}
@@ -53,7 +53,7 @@ def _read_python(path: Path) -> tuple[np.ndarray, np.ndarray]:
         batch = _PlainUnpickler(BytesIO(content), encoding="bytes").load()
         images, labels = batch[b"data"].array(), _labels(batch[b"labels"])
     except Exception as error:  # whatever a foreign pickle makes an unpickler raise
-        raise StoredDataError(f"{path} is not a CIFAR-10 python batch: {error or type(error).__name__}") from None
+        raise StoredDataError(f"{path} is not a CIFAR-10 python batch: {reason(error)}") from None
     if images.shape != (len(labels), _PIXELS):
         raise StoredDataError(f"{path} has pixels of shape {images.shape} for {len(labels)} labels")
     return images, labels

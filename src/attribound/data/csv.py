@@ -11,7 +11,7 @@ from attribound.data.arrays import Arrays
 from attribound.data.options import Options
 from attribound.data.table import Choose, Columns, Table, check_numbers, open_table
 from attribound.errors import StoredDataError
-from attribound.limits import check_bytes, shown, size_of
+from attribound.limits import check_bytes, reason, shown, size_of
 
 _SEPARATORS = ",;\t"
 
@@ -33,7 +33,7 @@ def read_csv(path: Path, choose: Choose) -> Table:
             _check_names(path, names)
             return _rows(path, csv.reader(file, delimiter=separator), names, choose(path, names))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise StoredDataError(f"cannot read {shown(path)}: {error}") from None
+        raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
 
 
 def _check_names(path: Path, names: list[str]) -> None:

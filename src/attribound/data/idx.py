@@ -12,7 +12,7 @@ import torch
 
 from attribound.data.arrays import Arrays
 from attribound.errors import StoredDataError
-from attribound.limits import check_bytes, shown, size_of
+from attribound.limits import check_bytes, reason, shown, size_of
 
 _SPLITS = {"train": "train", "test": "t10k"}
 
@@ -25,7 +25,7 @@ def read_idx(path: str | Path) -> np.ndarray:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             return _read(file, path, stored)
     except (OSError, EOFError, zlib.error) as error:
-        raise StoredDataError(f"cannot read {shown(path)}: {error}") from None
+        raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
 
 
 def _read(file: BinaryIO | gzip.GzipFile, path: Path, stored: int) -> np.ndarray:

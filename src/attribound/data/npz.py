@@ -11,7 +11,7 @@ import torch
 from attribound.data.arrays import Arrays
 from attribound.data.options import Options
 from attribound.errors import StoredDataError
-from attribound.limits import check_bytes, shown, size_of
+from attribound.limits import check_bytes, reason, shown, size_of
 
 _RANGES = ("unit", "any")
 
@@ -39,7 +39,7 @@ def read_npz(path: str | Path, *, any_range: bool = False) -> Arrays:
     except StoredDataError as error:
         raise StoredDataError(f"{shown(path)}: {error}") from None
     except Exception as error:  # whatever a foreign file makes numpy and zipfile raise
-        raise StoredDataError(f"cannot read {shown(path)}: {error or type(error).__name__}") from None
+        raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
     if images is None:
         raise StoredDataError(f"{shown(path)} has no array `images` (or `x`); it has {', '.join(names) or 'nothing'}")
     _check_inputs(images, any_range, path)

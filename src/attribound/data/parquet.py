@@ -9,7 +9,7 @@ from attribound.data.arrays import Arrays
 from attribound.data.options import Options
 from attribound.data.table import Choose, Table, check_numbers, open_table
 from attribound.errors import AttriboundError, StoredDataError
-from attribound.limits import check_bytes, shown, size_of
+from attribound.limits import check_bytes, reason, shown, size_of
 
 
 def open_parquet(typed: Options) -> Arrays:
@@ -36,7 +36,7 @@ def read_parquet(path: Path, choose: Choose) -> Table:
     except StoredDataError:
         raise
     except Exception as error:  # whatever a foreign file makes pyarrow raise
-        raise StoredDataError(f"cannot read {shown(path)}: {error or type(error).__name__}") from None
+        raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
     missing = {int(row): "it lacks a number" for row in np.flatnonzero(~np.isfinite(values).all(axis=1))}
     return check_numbers(Table(path, columns.inputs, values, labels, missing))
 

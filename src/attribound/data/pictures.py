@@ -10,7 +10,7 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from attribound.errors import StoredDataError
-from attribound.limits import check_pixels, shown, size_of
+from attribound.limits import check_pixels, reason, shown, size_of
 
 _MARGIN = 256 / 224
 _SIXTEEN_BITS = frozenset({"PNG", "PPM"})
@@ -27,7 +27,7 @@ def read_picture(path: Path, size: int, channels: int = 3) -> Tensor:
     except StoredDataError:
         raise
     except Exception as error:  # whatever a foreign file makes a decoder raise
-        raise StoredDataError(f"cannot read the picture {shown(path)}: {error or type(error).__name__}") from None
+        raise StoredDataError(f"cannot read the picture {shown(path)}: {reason(error)}") from None
 
 
 def as_pixels(picture: Image.Image, size: int, channels: int = 3, name: str = "the picture") -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.limits import shown, size_of
+from attribound.limits import reason, shown, size_of
 
 
 def load_script(path: Path, architecture: str | None, trust: bool) -> nn.Module:
@@ -25,7 +25,7 @@ def load_script(path: Path, architecture: str | None, trust: bool) -> nn.Module:
     try:
         model: nn.Module = torch.jit.load(path, map_location="cpu")
     except RuntimeError as error:
-        raise StoredDataError(f"{shown(path)} is not a TorchScript file: {error}") from None
+        raise StoredDataError(f"{shown(path)} is not a TorchScript file: {reason(error)}") from None
     return model
 
 
@@ -42,7 +42,7 @@ def load_exported(path: Path, architecture: str | None, trust: bool) -> nn.Modul
         program = torch.export.load(path)
         model = program.module()
     except Exception as error:  # whatever a foreign file makes torch raise
-        raise StoredDataError(f"{shown(path)} is not an exported program: {error}") from None
+        raise StoredDataError(f"{shown(path)} is not an exported program: {reason(error)}") from None
     for module in model.modules():
         module.training = False
     rows = _fixed_rows(program)

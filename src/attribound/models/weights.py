@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from attribound.errors import StoredDataError
-from attribound.limits import check_bytes, shown, size_of
+from attribound.limits import check_bytes, reason, shown, size_of
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "weights", "params")
 _COUNTER = "num_batches_tracked"  # of batch norm in training; old files lack it, and nothing uses it
@@ -31,7 +31,7 @@ def load_weights(model: nn.Module, path: Path, architecture: str) -> None:
             f"{shown(path)} holds Python objects besides tensors, which are never loaded: save model.state_dict()"
         ) from None
     except Exception as error:  # whatever a foreign file makes torch and safetensors raise
-        raise StoredDataError(f"{shown(path)} does not hold weights of {architecture}: {_brief(error)}") from None
+        raise StoredDataError(f"{shown(path)} does not hold weights of {architecture}: {reason(error)}") from None
 
 
 def is_script(path: Path) -> bool:
@@ -41,7 +41,7 @@ def is_script(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any("/code/" in name or name.endswith("/constants.pkl") for name in archive.namelist())
-    except zipfile.BadZipFile:
+    except Exception:  # a zip file that cannot be listed is no script; reading it as weights will say why
         return False
 
 
@@ -110,9 +110,3 @@ def _matching(state: dict[str, Tensor], wanted: set[str]) -> dict[str, Tensor]:
     if problems:
         raise StoredDataError("; ".join(problems))
     return state
-
-
-def _brief(error: Exception) -> str:
-    """The first lines of a message: torch lists every tensor that does not fit."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return " ".join(lines[:3])[:300]

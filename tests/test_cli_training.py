@@ -44,4 +44,6 @@ def test_bad_input_is_one_line(flags, message, tmp_path, capsys) -> None:
 
 def test_fetch_of_the_unknown(capsys) -> None:
     assert cli.run(["data", "fetch", "imagenet"]) == 2
-    assert capsys.readouterr().err == "error: expected mnist, cifar10, resnet50, got 'imagenet'\n"
+    err = capsys.readouterr().err
+    assert err.startswith("error: expected mnist, cifar10, resnet50, efficientnet-lite0, ")
+    assert err.endswith(", got 'imagenet'\n")

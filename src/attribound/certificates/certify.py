@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.bounds.facts import Closeness, Length, Spread
-from attribound.certificates.certificate import Certificate
+from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
 from attribound.certificates.record import BoundRecord, NoiseRecord, Record
 from attribound.certificates.subject import Subject
 from attribound.errors import ArgumentError, FieldError
@@ -59,6 +59,8 @@ class Certifier:
         alpha: float = 1e-3,
         until: tuple[float, float] | None = None,
         batch: int | None = None,
+        epsilons: Sequence[float] = EPSILONS,
+        cosines: Sequence[float] = COSINES,
         subject: Subject | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
     ) -> None:
@@ -71,6 +73,8 @@ class Certifier:
             alpha: with probability at least 1 - alpha everything an input's certificate says is true.
             until: (cosine, epsilon): stop sampling as soon as this is proved or cannot be within `samples`.
             batch: most rows per model call; None sizes it automatically.
+            epsilons: records state the certified cosine at these.
+            cosines: records state the largest certified epsilon at these.
             subject: how the model and the data were named, for the records.
             purpose: what the draws are for; purposes share no random stream.
         """
@@ -81,6 +85,8 @@ class Certifier:
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=_question(until)
         )
         self.batch = None if batch is None else int(check.count("batch", batch))
+        self.epsilons = tuple(float(check.non_negative("epsilon", one)) for one in epsilons)
+        self.cosines = tuple(float(check.fraction("cosine", one)) for one in cosines)
         self.subject = subject or Subject()
         self.weights = model_hash(self.field.model)
         self._probed: tuple[int, ...] | None = None
@@ -161,7 +167,7 @@ class Certifier:
             input_sha256=input_hash(source.x),
             subject=self._subject(source),
         )
-        return Certificate(record, result.map.numpy()).stating()
+        return Certificate(record, result.map.numpy()).stating(self.epsilons, self.cosines)
 
     def _subject(self, source: Source) -> Subject:
         law = self.noise.law(source.x.numel())
@@ -244,13 +250,24 @@ def certify_batch(
     """
     inputs = check_input(inputs)
     if inputs.ndim < 2:
-        raise ArgumentError(f"expected a batch (inputs, ...), got shape {tuple(inputs.shape)}: use certify for one input")
+        raise ArgumentError(
+            f"expected a batch (inputs, ...), got shape {tuple(inputs.shape)}: use certify for one input"
+        )
     targets = _targets(target, len(inputs))
     prepared = Certifier(field, noise=noise, samples=samples, alpha=alpha, until=until, batch=batch)
     return [
         prepared(x, one, seed=seed, item=item + number, progress=progress)
         for number, (x, one) in enumerate(zip(inputs, targets, strict=True))
     ]
+
+
+def certify_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) -> Certificate:
+    """Repeat a stored certificate's computation: the same draws, if model, input and settings are the same."""
+    record = stored.record
+    again = Certifier(
+        field, noise=noise, samples=record.budget, alpha=record.alpha, until=record.until, subject=record.subject
+    )
+    return again(x, record.target, seed=record.seed, item=record.item, label=record.label)
 
 
 def check_field(field: Field) -> Bounded:

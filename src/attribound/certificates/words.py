@@ -35,7 +35,9 @@ def html_table(certificate: "Certificate") -> str:
         },
         "rule": certificate.rule or "none",
         "limit": f"{certificate.limit:g}: {certificate.limit_source}",
-        "fidelity": "unknown" if certificate.fidelity is None else f"{certificate.fidelity:.2f} (cosine to the plain map)",
+        "fidelity": "unknown"
+        if certificate.fidelity is None
+        else f"{certificate.fidelity:.2f} (cosine to the plain map)",
         "samples": f"{certificate.samples:,}",
         "failure probability": f"alpha = {certificate.alpha:g}",
         **({"why not": certificate.reason} if certificate.reason else {}),
@@ -79,7 +81,7 @@ def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     certified = "that follows from the ASSUMED limit (not a certificate)" if certificate.assumed else "certified"
     needed, reached = law.scale * epsilon / largest, certificate.cosine(epsilon)
     return (
-        f"{start}: the largest epsilon {certified} is {round_down(largest)}; {law.parameter} >= {needed:.3g} would do if "
-        f"the norm stayed at {kappa:.3g} of its limit (attribound.min_radius measures it)"
+        f"{start}: the largest epsilon {certified} is {round_down(largest)}; {law.parameter} >= {needed:.3g} would do "
+        f"if the norm stayed at {kappa:.3g} of its limit (attribound.min_radius measures it)"
         + (f", or accept cosine {round_down(reached)}" if reached > 0 else "")
     )

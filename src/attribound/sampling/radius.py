@@ -27,7 +27,8 @@ class MapRadius(Statistic):
     def prove(self, alpha: float, known: Facts) -> Closeness:
         """McDiarmid's or Bousquet's inequality, whichever is smaller."""
         length, spread = known[Length], known[Spread]
-        assert isinstance(length, Length) and isinstance(spread, Spread)
+        assert isinstance(length, Length)
+        assert isinstance(spread, Spread)
         radius = confidence.mean_radius(
             limit=self._setting.limit,
             norm_lower=float(length.lower),

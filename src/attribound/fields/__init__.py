@@ -2,6 +2,7 @@
 
 from attribound.fields.base import Explanation, Field, Target
 from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
+from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM
 from attribound.fields.integrated import IntegratedGradients
 from attribound.fields.reshaped import Centred, Grouped, Pooled, Tokens
 from attribound.fields.saliency import Saliency
@@ -10,6 +11,7 @@ from attribound.fields.specs import ATTRIBUTIONS, BOUNDS, MAPS, make_field
 __all__ = [
     "ATTRIBUTIONS",
     "BOUNDS",
+    "CAM",
     "MAPS",
     "Assumed",
     "Bounded",
@@ -17,8 +19,12 @@ __all__ = [
     "Clip",
     "Explanation",
     "Field",
+    "GradCAM",
+    "GradCAMPlusPlus",
     "Grouped",
+    "HiResCAM",
     "IntegratedGradients",
+    "LayerCAM",
     "Pooled",
     "Proved",
     "Saliency",

@@ -96,8 +96,13 @@ class Wrapper(Field):
         if not isinstance(base, Field):
             raise FieldError(f"expected a field such as Saliency(model), got {type(base).__name__}")
         self.base = base
-        self.model, self.name, self.output, self.reshaped = base.model, base.name, base.output, base.reshaped
+        self.model, self.output, self.reshaped = base.model, base.output, base.reshaped
         self.cost, self.block, self.random = base.cost, base.block, base.random
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The other's, which may learn more of its name from the first input."""
+        return self.base.name
 
     @abstractmethod
     def around(self, base: Field) -> "Wrapper":

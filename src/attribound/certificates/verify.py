@@ -123,7 +123,7 @@ def _bound_spec(record: Record) -> str:
 def _radius_again(certificate: Certificate) -> float:
     """The map's radius from everything that it follows from: limit, draws, norm, spread and its share of alpha."""
     closeness, record = certificate.evidence.fact(Closeness), certificate.record
-    return mean_radius(
+    radius: float = mean_radius(
         limit=record.bound.limit,
         norm_lower=record.norm_lower,
         samples=record.draws,

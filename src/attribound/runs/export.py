@@ -129,3 +129,4 @@ _WRITERS: dict[str, Callable[[Store], str]] = {
     "latex": _latex,
     "parquet": lambda store: "",
 }
+FORMATS = tuple(_WRITERS)

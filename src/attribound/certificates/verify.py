@@ -130,6 +130,7 @@ def _radius_again(certificate: Certificate) -> float:
         alpha=float(closeness.attacked_alpha),
         eigenvalue_upper=record.eigenvalue_upper / record.block,
     )
+    return radius
 
 
 def _about_map(certificate: Certificate) -> list[str]:

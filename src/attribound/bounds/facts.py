@@ -23,6 +23,13 @@ class Fact:
     """The root of all facts; `name` is the key of a fact in stored records."""
 
     name: ClassVar[str]
+    cellwise: ClassVar[bool] = False
+    """Whether it holds a number per cell of the map: such facts are not stacked, and no rule needs them."""
+
+    @property
+    def spent(self) -> float:
+        """The part of alpha that it says it spent; 0.0 where records do not keep that."""
+        return 0.0
 
     @classmethod
     def stack(cls, facts: Sequence[Self]) -> Self:
@@ -40,7 +47,9 @@ class Fact:
         """The fact in a stored record; anything but its own finite numbers is a ValueError."""
         names = [field.name for field in fields(cls)]
         if sorted(stored) != sorted(names):
-            raise ValueError(f"{cls.name} has {', '.join(stored) or 'nothing'}, expected {', '.join(names) or 'nothing'}")
+            raise ValueError(
+                f"{cls.name} has {', '.join(stored) or 'nothing'}, expected {', '.join(names) or 'nothing'}"
+            )
         arrays = {name: np.asarray(stored[name], np.float64) for name in names}
         for name, array in arrays.items():
             if isinstance(stored[name], bool | str) or not np.isfinite(array).all():
@@ -111,7 +120,9 @@ class Spread(Fact):
         least = confidence.smallest_eigenvalue_upper(basis.draws, limit=basis.limit, alpha=basis.alpha) * basis.block
         if float(self.eigenvalue) >= least * (1 - _SLACK):
             return []
-        return [f"eigenvalue_upper {float(self.eigenvalue):g} is smaller than {basis.draws} draws can prove ({least:g})"]
+        return [
+            f"eigenvalue_upper {float(self.eigenvalue):g} is smaller than {basis.draws} draws can prove ({least:g})"
+        ]
 
 
 @final
@@ -127,6 +138,11 @@ class Closeness(Fact):
     radius: Numbers
     attacked_alpha: Numbers
     name = "closeness"
+
+    @property
+    def spent(self) -> float:
+        """What is kept for the attacked map."""
+        return float(self.attacked_alpha)
 
     def problems(self, basis: Basis) -> list[str]:
         """Not smaller than draws without any spread would prove."""
@@ -147,7 +163,3 @@ class ProbabilityGradient(Fact):
     """The field is the plain, true gradient of a locally Lipschitz output in [0, 1], as its user states."""
 
     name = "probability_gradient"
-
-
-FACTS: dict[str, type[Fact]] = {fact.name: fact for fact in (Length, Spread, Closeness, ProbabilityGradient)}
-"""Every fact by its name; a new one adds a word here."""

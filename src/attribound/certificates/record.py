@@ -17,8 +17,9 @@ import numpy as np
 from msgspec import Struct
 
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.facts import FACTS
 from attribound.bounds.laws import LAWS
+from attribound.bounds.registry import FACTS
+from attribound.certificates.cells import CellTally
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
@@ -48,6 +49,13 @@ class BoundRecord(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["unit", "clip", "proved", "assumed"]
     limit: float
     source: str
+
+
+class TopKRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """A question about the k largest cells, after changes up to epsilon."""
+
+    top_k: int
+    epsilon: float
 
 
 class MapRecord(Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,11 +114,15 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rule: str | None = None
     stopped: Literal["budget", "proved", "futile"] = "budget"
     budget: int
-    until: tuple[float, float] | None = None
+    until: tuple[float, float] | TopKRecord | None = None
     cosine: dict[str, float] = {}
     visible_cosine: dict[str, float] = {}
     max_epsilon: dict[str, float] = {}
     max_visible_epsilon: dict[str, float] = {}
+    prediction_radius: float | None = None
+    joint_epsilon: dict[str, float] = {}
+    cells: dict[str, dict[str, CellTally]] = {}
+    map_shape: tuple[int, ...] = ()
     seconds: float
     versions: dict[str, str]
     model_sha256: str
@@ -194,13 +206,23 @@ def _check_format(stored: Any) -> None:
         raise ValueError("expected a JSON object")
     version = stored.get("format")
     if version in READERS:
-        raise ValueError(f"it has format {version}, which attribound {READERS[version]} reads; this version reads {FORMAT}")
+        raise ValueError(
+            f"it has format {version}, which attribound {READERS[version]} reads; this version reads {FORMAT}"
+        )
     if version != FORMAT:
         raise ValueError(f"it has format {version!r}, expected {FORMAT}")
 
 
 def _check_tables(record: Record) -> None:
-    for table in (record.cosine, record.visible_cosine, record.max_epsilon, record.max_visible_epsilon):
-        for key in table:
-            if exact_text(float(key)) != key:
-                raise ValueError(f"the key {key!r} is not written as {exact_text(float(key))!r}")
+    answers = (
+        record.cosine,
+        record.visible_cosine,
+        record.max_epsilon,
+        record.max_visible_epsilon,
+        record.joint_epsilon,
+    )
+    keys = [key for table in answers for key in table]
+    keys += [key for fraction, table in record.cells.items() for key in (fraction, *table)]
+    for key in keys:
+        if exact_text(float(key)) != key:
+            raise ValueError(f"the key {key!r} is not written as {exact_text(float(key))!r}")

@@ -10,6 +10,8 @@ from attribound.bounds.cells import IntArray, Votes, hot_cells
 from attribound.checks import FloatArray
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
+BoolArray = npt.NDArray[np.bool_]
+
 
 @final
 class VoteCount(Statistic):
@@ -52,21 +54,24 @@ def count_hot(maps: FloatArray, numbers: Sequence[int]) -> IntArray:
         (len(numbers), m) counts.
     """
     size = maps.shape[1]
-    # One selection finds all thresholds; sorting whole maps would cost several times as much.
-    ordered = np.partition(maps, [size - number for number in numbers], axis=1)
-    counts = []
-    for number in numbers:
-        threshold = ordered[:, size - number, None]
-        hot = maps >= threshold
-        tied = np.count_nonzero(hot, axis=1) > number
-        if tied.any():
-            hot[tied] = _first_of_equals(maps[tied], threshold[tied], number)
-        counts.append(np.count_nonzero(hot, axis=0))
-    return np.array(counts)
+    # Sorting values (not indices) is vectorised, and quicker than selecting several of them.
+    ordered = np.sort(maps, axis=1)
+    marks = (_among(maps, ordered[:, size - number, None], number) for number in numbers)
+    return np.array([hot.sum(axis=0) for hot in marks])
 
 
-def _first_of_equals(maps: FloatArray, threshold: FloatArray, number: int) -> npt.NDArray[np.bool_]:
-    above, equal = maps > threshold, maps == threshold
-    places = number - np.count_nonzero(above, axis=1, keepdims=True)
-    chosen: npt.NDArray[np.bool_] = above | (equal & (np.cumsum(equal, axis=1) <= places))
-    return chosen
+def mark_hot(maps: FloatArray, fraction: float) -> BoolArray:
+    """(n, m) whether each cell of each map is hot."""
+    number = hot_cells(fraction, maps.shape[1])
+    return _among(maps, np.partition(maps, -number, axis=1)[:, -number, None], number)
+
+
+def _among(maps: FloatArray, threshold: FloatArray, number: int) -> BoolArray:
+    """Whether each cell is among the `number` largest of its map, the smallest of which is the threshold."""
+    hot: BoolArray = maps >= threshold
+    tied = np.count_nonzero(hot, axis=1) > number
+    if tied.any():
+        above, equal = maps[tied] > threshold[tied], maps[tied] == threshold[tied]
+        places = number - np.count_nonzero(above, axis=1, keepdims=True)
+        hot[tied] = above | (equal & (np.cumsum(equal, axis=1) <= places))
+    return hot

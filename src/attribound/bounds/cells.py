@@ -18,6 +18,7 @@ from attribound import checks as check
 from attribound.bounds.facts import Basis, Fact, Numbers
 from attribound.bounds.laws import Law
 from attribound.bounds.proportions import majority_needed, proportion_lower
+from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
 
@@ -27,7 +28,7 @@ BOLDEST = 0.95
 """No weight of the error bars' supermartingale exceeds this."""
 
 _SLACK = 1e-6
-"""Relative rounding allowed when stored error bars are checked; they are kept in float32."""
+"""Relative rounding allowed when stored numbers are checked; error bars are kept in float32."""
 
 
 def hot_cells(fraction: float, size: int) -> int:
@@ -105,11 +106,13 @@ class Votes(CellFact):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Also checks shapes."""
+        """A ValueError also for counts and shapes from which nothing can be derived."""
         votes = super().from_json(stored)
         shape = np.shape(votes.hot)
         if np.ndim(votes.fractions) != 1 or len(shape) != 2 or shape[0] != len(votes.fractions) or shape[1] < 2:
             raise ValueError("votes.hot does not hold one count per fraction and cell")
+        _check_counts("votes", votes.hot, votes.draws)
+        _check_alphas("votes", votes.alpha, votes.attacked_alpha)
         return votes
 
     def winners(self, fraction: float) -> tuple[IntArray, FloatArray]:
@@ -137,14 +140,11 @@ class Votes(CellFact):
 
     def problems(self, basis: Basis) -> list[str]:
         """Counts that add up: every draw has exactly so many hot cells for each fraction."""
-        if not (
-            self.draws == basis.draws and 0 < self.spent <= basis.alpha and min(self.alpha, self.attacked_alpha) > 0
-        ):
-            return [
-                f"votes of {self.draws:g} draws at alpha {self.spent:g} do not fit {basis.draws} at {basis.alpha:g}"
-            ]
-        if not ((self.hot >= 0) & (self.hot <= self.draws) & (self.hot == np.floor(self.hot))).all():
-            return ["votes are not whole numbers between 0 and the number of draws"]
+        share = SHARES["votes"] * basis.alpha
+        if self.draws != basis.draws:
+            return [f"votes of {self.draws:g} draws, not of {basis.draws}"]
+        if self.spent > share * (1 + _SLACK):
+            return [f"votes spent alpha {self.spent:g}, more than their share {share:g}"]
         try:
             wanted = [hot_cells(fraction, self.size) * self.draws for fraction in self.fractions]
         except ArgumentError as error:
@@ -177,6 +177,15 @@ class Majority(Fact):
     alpha: Numbers
     name = "majority"
 
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """A ValueError also for counts from which nothing can be derived."""
+        majority = super().from_json(stored)
+        _check_counts("majority", majority.count, float(majority.tested))
+        _check_counts("majority", majority.winner, 2**53)
+        _check_alphas("majority", float(majority.alpha))
+        return majority
+
     @property
     def spent(self) -> float:
         """Of one record."""
@@ -192,12 +201,12 @@ class Majority(Fact):
         return law.majority_radius(self.lower)
 
     def problems(self, basis: Basis) -> list[str]:
-        """Whole numbers that fit the draws."""
-        winner, count, tested = (float(value) for value in (self.winner, self.count, self.tested))
-        whole = all(value == math.floor(value) for value in (winner, count, tested))
-        if whole and winner >= 0 and 0 <= count <= tested <= basis.draws * basis.block and tested >= 1:
-            return [] if 0 < self.spent <= basis.alpha else [f"majority.alpha {self.spent:g} is not in (0, alpha]"]
-        return [f"class {winner:g} in {count:g} of {tested:g} noisy inputs does not fit {basis.draws} draws"]
+        """Within the draws and the share of alpha."""
+        share = SHARES["prediction"] * basis.alpha
+        if float(self.tested) > basis.draws * basis.block:
+            return [f"the class was tested on {float(self.tested):g} noisy inputs, of {basis.draws} draws"]
+        fits = self.spent <= share * (1 + _SLACK)
+        return [] if fits else [f"the prediction spent alpha {self.spent:g}, more than its share {share:g}"]
 
 
 @final
@@ -246,3 +255,14 @@ class ErrorBars(CellFact):
         if smallest >= min(least, 2 * basis.limit) * (1 - _SLACK):
             return []
         return [f"error_bars of {smallest:g} are smaller than {basis.draws} draws can prove ({least:g})"]
+
+
+def _check_counts(name: str, counts: Numbers, draws: float) -> None:
+    counted = np.asarray(counts)
+    if not (draws >= 1 and ((counted >= 0) & (counted <= draws) & (counted == np.floor(counted))).all()):
+        raise ValueError(f"{name} holds counts that are not whole numbers between 0 and {draws:g} draws")
+
+
+def _check_alphas(name: str, *alphas: float) -> None:
+    if not all(0 < alpha < 1 for alpha in alphas):
+        raise ValueError(f"{name} has an alpha that is not in (0, 1)")

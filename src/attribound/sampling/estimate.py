@@ -15,6 +15,7 @@ from torch import Tensor
 from attribound.bounds import confidence
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Fact
+from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 from attribound.sampling.draws import Source
 from attribound.sampling.error_bars import CellErrors
@@ -22,7 +23,6 @@ from attribound.sampling.norm import Norm
 from attribound.sampling.prediction import Prediction
 from attribound.sampling.questions import Question
 from attribound.sampling.radius import MapRadius
-from attribound.sampling.shares import SHARES
 from attribound.sampling.spread import SecondMoments
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 from attribound.sampling.votes import VoteCount

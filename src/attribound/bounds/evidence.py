@@ -46,17 +46,17 @@ class Evidence:
 
     @classmethod
     def stack(cls, members: Sequence["Evidence"]) -> "Evidence":
-        """Evidence about N explanations at once; all must have the same `family`."""
+        """Evidence about N explanations at once, for the rules; all must have the same `family`."""
         first = members[0]
         if any(one.family != first.family for one in members):
             raise ArgumentError("expected evidence with one law and the same facts to be stacked")
-        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.facts}
+        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.family[1]}
         return cls(first.law, np.array([one.limit for one in members], np.float64)[:, None], facts)
 
     @property
     def family(self) -> tuple[Law, frozenset[type[Fact]]]:
-        """What evidences must share to be stacked."""
-        return self.law, frozenset(self.facts)
+        """What evidences must share to be stacked: the law, and the facts that are not about single cells."""
+        return self.law, frozenset(kind for kind in self.facts if not kind.cellwise)
 
     def fact(self, kind: type[F]) -> F:
         """The fact of that type; asking for one that is not there is a mistake of the caller."""

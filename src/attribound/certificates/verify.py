@@ -9,6 +9,7 @@ import numpy as np
 
 from attribound.bounds.confidence import mean_radius
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
+from attribound.certificates.cell_checks import cell_problems, facts_alike
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record, seal_of
 
@@ -153,8 +154,9 @@ def _overstatements(certificate: Certificate) -> list[str]:
         "visible_cosine": (record.visible_cosine, certificate.visible_cosine),
         "max_epsilon": (record.max_epsilon, certificate.max_epsilon),
         "max_visible_epsilon": (record.max_visible_epsilon, certificate.max_visible_epsilon),
+        "joint_epsilon": (record.joint_epsilon, certificate.joint_epsilon),
     }
-    problems = []
+    problems = cell_problems(certificate)
     for name, (table, answer) in tables.items():
         for key, stated in table.items():
             derived = answer(float(key))
@@ -198,9 +200,8 @@ def compare(stored: Certificate, again: Certificate) -> list[str]:
         for name in sampled
         if not _close(getattr(mine, name), getattr(theirs, name))
     ]
-    if set(mine.facts) != set(theirs.facts) or not all(
-        _close(value, theirs.facts[fact][key]) for fact, held in mine.facts.items() for key, value in held.items()
-    ):
+    facts, others = stored.evidence.facts, again.evidence.facts
+    if set(facts) != set(others) or not all(facts_alike(fact, others[kind]) for kind, fact in facts.items()):
         problems.append("the facts differ from those that the same draws prove again")
     if stored.map is not None and again.map is not None:
         distance = float(np.linalg.norm(stored.map - again.map)) if stored.map.shape == again.map.shape else math.inf

@@ -22,12 +22,14 @@ class Setting:
         limit: no map is longer than this.
         planned: how many draws are planned at most.
         block: rows whose mean is one draw.
+        alpha: failure probability of everything together.
     """
 
     size: int
     limit: float
     planned: int
     block: int = 1
+    alpha: float = 1e-3
 
 
 @final

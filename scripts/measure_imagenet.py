@@ -149,7 +149,9 @@ def main() -> None:
             started, x = time.perf_counter(), folder.image(index)
             draws = sample(fast, x, sigma, item)
             name = folder._files[index][0].stem
-            np.savez(path, **draws, name=np.array(name), label=np.array(folder.label(index)), sha256=np.array(input_hash(x)))
+            np.savez(
+                path, **draws, name=np.array(name), label=np.array(folder.label(index)), sha256=np.array(input_hash(x))
+            )
             print(f"{path.stem} {name} {time.perf_counter() - started:.0f} s", flush=True)
 
 

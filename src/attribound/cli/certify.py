@@ -75,6 +75,7 @@ def certify(
     status `error`. Draws depend on (seed, item) only, so workers, engines and interruptions change no record.
     """
     from attribound.cli import console
+    from attribound.fields import default_maps
     from attribound.runs import RunConfig, Store, summarise
     from attribound.runs.runner import prepare, run, share_alpha
 
@@ -83,7 +84,7 @@ def certify(
         data=data,
         arch=arch,
         attribution=attribution,
-        maps=tuple(maps or ()),
+        maps=tuple(maps or default_maps(attribution)),
         output=output.value,
         bound=bound,
         noise=noise,

@@ -133,7 +133,7 @@ def tune(
 
     if level and min(level) <= 0:
         raise ArgumentError(f"expected every --level > 0, got {min(level):g}")
-    field = make_field(load_model(model, arch, trust=trust_model), attribution, bound, maps=maps or ())
+    field = make_field(load_model(model, arch, trust=trust_model), attribution, bound, maps=maps or None)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
             field,

@@ -6,7 +6,7 @@ from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, Layer
 from attribound.fields.integrated import IntegratedGradients
 from attribound.fields.reshaped import Centred, Grouped, Pooled, Tokens
 from attribound.fields.saliency import Saliency
-from attribound.fields.specs import ATTRIBUTIONS, BOUNDS, MAPS, make_field
+from attribound.fields.specs import ATTRIBUTIONS, BOUNDS, MAPS, default_maps, make_field
 
 __all__ = [
     "ATTRIBUTIONS",
@@ -31,5 +31,6 @@ __all__ = [
     "Target",
     "Tokens",
     "Unit",
+    "default_maps",
     "make_field",
 ]

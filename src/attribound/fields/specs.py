@@ -60,7 +60,7 @@ def make_field(
             the method gives it.
     """
     field = _attribution(model, attribution, output)
-    for spec in _default_maps(field) if maps is None else maps:
+    for spec in default_maps(attribution) if maps is None else maps:
         name, _, size = spec.partition(":")
         if name not in _MAPS:
             raise ArgumentError(f"expected a map ({', '.join(MAPS)}), got {spec!r}")
@@ -68,14 +68,15 @@ def make_field(
     return _bounded(field, bound)
 
 
-def _default_maps(field: Field) -> tuple[str, ...]:
-    return ("centred",) if isinstance(field, CAM) else ()
+def default_maps(attribution: str) -> tuple[str, ...]:
+    """The shapes of a method's maps if nobody asks for others."""
+    return ("centred",) if _method(attribution) in _CAMS else ()
 
 
 def _attribution(model: Model, name: str, output: Output) -> Field:
     if name in _METHODS:
         return _METHODS[name](model, output)
-    if name.partition(":")[0].removesuffix("-signed") in _CAMS:
+    if _method(name) in _CAMS:
         return _activation_map(model, name, output)
     if name not in _CAPTUM:
         raise ArgumentError(f"expected an attribution ({', '.join(ATTRIBUTIONS)}), got {name!r}")
@@ -88,12 +89,15 @@ def _attribution(model: Model, name: str, output: Output) -> Field:
 
 def _activation_map(model: Model, name: str, output: Output) -> CAM:
     """The method of NAME[-signed][:LAYER[@HxW]]; centring is left to the maps."""
-    method, _, where = name.partition(":")
-    layer, _, size = where.partition("@")
+    layer, _, size = name.partition(":")[2].partition("@")
     height, _, width = size.partition("x")
     grid = (_number("@HxW", height), _number("@HxW", width)) if size else None
-    kind = _CAMS[method.removesuffix("-signed")]
-    return kind(model, layer or None, output, centred=False, relu=not method.endswith("-signed"), grid=grid)
+    signed = name.partition(":")[0].endswith("-signed")
+    return _CAMS[_method(name)](model, layer or None, output, centred=False, relu=not signed, grid=grid)
+
+
+def _method(name: str) -> str:
+    return name.partition(":")[0].removesuffix("-signed")
 
 
 def _bounded(field: Field, bound: str) -> Bounded:

@@ -2,7 +2,9 @@
 
 from attribound.bounds.cells import ErrorBars, Majority, Votes
 from attribound.bounds.facts import Closeness, Fact, Length, ProbabilityGradient, Spread
+from attribound.bounds.rules.moment import MomentBounds
 
 FACTS: dict[str, type[Fact]] = {
-    fact.name: fact for fact in (Length, Spread, Closeness, ProbabilityGradient, Votes, Majority, ErrorBars)
+    fact.name: fact
+    for fact in (Length, Spread, Closeness, ProbabilityGradient, MomentBounds, Votes, Majority, ErrorBars)
 }

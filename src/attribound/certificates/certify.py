@@ -134,7 +134,7 @@ class Certifier:
         for fraction in self.cells:
             hot_cells(fraction, plain[0].numel())
         source = Source(self.field, x, chosen, self.noise, chosen_seed, item, self.purpose, self.batch, classes=True)
-        statistics = default_statistics(cells=self.cells, intervals=self.intervals)
+        statistics = default_statistics(cosines=self.cosines, cells=self.cells, intervals=self.intervals)
         result = estimate(source, self.plan, plain.shape[1:], statistics, progress=progress)
         return self._certificate(result, source, peek.prediction, label, plain.mean(dim=0).cpu())
 

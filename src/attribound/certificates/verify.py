@@ -9,6 +9,7 @@ import numpy as np
 
 from attribound.bounds.confidence import mean_radius
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
+from attribound.bounds.rules import RULES
 from attribound.certificates.cell_checks import cell_problems, facts_alike
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record, seal_of
@@ -48,7 +49,7 @@ def verify_record(certificate: Certificate) -> Verification:
     problems = _out_of_range(certificate.record)
     if not problems:
         try:
-            problems = [*_infeasible(certificate), *_disagreements(certificate), *_overstatements(certificate)]
+            problems = [*infeasible(certificate), *_disagreements(certificate), *_overstatements(certificate)]
         except (ValueError, ArithmeticError) as error:
             problems = [f"nothing can be derived from its evidence: {error}"]
     return Verification(certificate, problems)
@@ -70,11 +71,12 @@ def _out_of_range(record: Record) -> list[str]:
     return problems + [f"the fact {name} is missing" for name in missing]
 
 
-def _infeasible(certificate: Certificate) -> list[str]:
+def infeasible(certificate: Certificate) -> list[str]:
     """Facts that no draws of this number can prove at this alpha, or that this field cannot have."""
     record, evidence = certificate.record, certificate.evidence
     basis = Basis(record.bound.limit, record.draws, record.alpha, record.block)
     problems = [problem for fact in evidence.facts.values() for problem in fact.problems(basis)]
+    problems += [problem for rule in RULES if rule.applies(evidence) for problem in rule.problems(evidence)]
     stated = ProbabilityGradient in evidence.facts
     if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit"):
         problems.append("the curvature rule does not apply to this field")

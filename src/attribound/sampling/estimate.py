@@ -19,6 +19,7 @@ from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 from attribound.sampling.draws import Source
 from attribound.sampling.error_bars import CellErrors
+from attribound.sampling.moments import FourthMoments
 from attribound.sampling.norm import Norm
 from attribound.sampling.prediction import Prediction
 from attribound.sampling.questions import Question
@@ -69,10 +70,13 @@ class Estimate:
     seconds: float
 
 
-def default_statistics(*, cells: Sequence[float] = (), intervals: bool = False) -> list[Statistic]:
+def default_statistics(
+    *, cosines: Sequence[float] = (0.8, 0.9), cells: Sequence[float] = (), intervals: bool = False
+) -> list[Statistic]:
     """What every certificate rests on, and what was asked for; each may use the facts of those before it.
 
     Args:
+        cosines: the moment rule certifies these.
         cells: fractions of the map whose votes are counted.
         intervals: whether error bars are wanted for every cell.
     """
@@ -80,6 +84,7 @@ def default_statistics(*, cells: Sequence[float] = (), intervals: bool = False) 
         Norm(share=SHARES["norm"]),
         SecondMoments(share=SHARES["spread"]),
         MapRadius(share=SHARES["radius"]),
+        FourthMoments(share=SHARES["moments"], cosines=cosines),
         Prediction(share=SHARES["prediction"]),
     ]
     if intervals:
@@ -139,7 +144,9 @@ class _State:
         self.norm = next(one for one in statistics if isinstance(one, Norm))
         self.planned = max(plan.samples // source.field.block, 2)
         self.chunks = math.ceil(self.planned / source.chunk_rows(self.planned))
-        self._setting = Setting(size, source.field.limit, self.planned, source.field.block, plan.alpha)
+        self._law = source.noise.law(source.x.numel())
+        field = source.field
+        self._setting = Setting(size, field.limit, self.planned, self._law, field.block, plan.alpha)
 
     def take(self, draws: Draws, *, first: bool) -> None:
         """Give a chunk to every statistic."""
@@ -177,9 +184,8 @@ class _State:
         return share if statistic.anytime or look == 0 else confidence.spend(share, look)
 
     def _evidence(self, facts: Facts) -> Evidence:
-        law = self.source.noise.law(self.source.x.numel())
         stated = {type(fact): fact for fact in self.source.field.stated}
-        return Evidence(law, self.source.field.limit, {**facts, **stated})
+        return Evidence(self._law, self.source.field.limit, {**facts, **stated})
 
 
 def _keep(facts: dict[type[Fact], Fact], fact: Fact | None) -> None:

@@ -330,7 +330,7 @@ def look_at(model: Model, x: Tensor) -> Peek:
         raise ArgumentError(
             f"expected one input, got a batch of {len(x)} (shape {tuple(x.shape)}): use certify_batch, or x[0]"
         )
-    reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+    reason = " ".join(str(problem).split())[:300] or type(problem).__name__
     raise FieldError(f"the model does not accept one input of shape {tuple(x.shape)} (as a batch of 1): {reason}")
 
 

@@ -25,7 +25,7 @@ STRONG = Direct(steps=20, samples=64, rescore_samples=8192, keep_label=False)
 def make(field: ab.Field, x: torch.Tensor, attribution: str, bound: str = "unit") -> ab.Certificate:
     """A certificate of item 2 of the embedded sample that names its subject."""
     subject = Subject(model="mnist-cnn-noise", data="mnist-sample", attribution=attribution, bound=bound)
-    certifier = ab.Certifier(field, noise=ab.Gaussian(0.5), samples=1024, subject=subject)
+    certifier = ab.Certifier(field, noise=ab.Gaussian(0.5), samples=64 if attribution == "ig" else 1024, subject=subject)
     return certifier(x, seed=0, item=2)
 
 
@@ -79,15 +79,16 @@ def test_violations_are_seen_saved_and_replayed_for_any_subject(make_field, attr
     """0.1 rebuilt unit saliency of a shipped model for every case, so that other violations replayed as none."""
     field = ab.Unit(make_field(noise_model))
     liar = exaggerate(make(field, sample[0][2], attribution))
-    attack = STRONG if attribution == "saliency" else Direct(steps=6, samples=8, rescore_samples=4096, keep_label=False)
+    draws = 8192 if attribution == "saliency" else 768
+    attack = Direct(steps=4, samples=8, rescore_samples=draws, keep_label=False) if attribution == "ig" else STRONG
     found = audit(liar, field, sample[0][2], [attack], cosine=0.99, measure_tightness=False)
     assert found.finding.violated
     assert found.finding.tightness is None
     save_case(tmp_path / "case.json", liar, found.finding, found.worst)
     case = load_case(tmp_path / "case.json")
-    again = replay(case, Opener()(case.certificate.record.subject), samples=4096)
+    again = replay(case, Opener()(case.certificate.record.subject), samples=draws)
     assert again.certified == found.finding.certified
-    assert again.score.cosine == pytest.approx(found.worst.cosine, abs=0.03)
+    assert again.score.cosine == pytest.approx(found.worst.cosine, abs=0.05)
     assert again.violated
 
 

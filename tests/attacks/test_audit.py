@@ -25,7 +25,9 @@ STRONG = Direct(steps=20, samples=64, rescore_samples=8192, keep_label=False)
 def make(field: ab.Field, x: torch.Tensor, attribution: str, bound: str = "unit") -> ab.Certificate:
     """A certificate of item 2 of the embedded sample that names its subject."""
     subject = Subject(model="mnist-cnn-noise", data="mnist-sample", attribution=attribution, bound=bound)
-    certifier = ab.Certifier(field, noise=ab.Gaussian(0.5), samples=64 if attribution == "ig" else 1024, subject=subject)
+    certifier = ab.Certifier(
+        field, noise=ab.Gaussian(0.5), samples=64 if attribution == "ig" else 1024, subject=subject
+    )
     return certifier(x, seed=0, item=2)
 
 

@@ -56,7 +56,7 @@ class Certificate:
 
     def max_epsilon(self, cosine: float) -> float:
         """The largest change that provably keeps the cosine at or above `cosine`; 0.0 if there is none."""
-        return float(self.evidence.max_epsilon(_number("cosine", cosine)))
+        return self._reach if cosine == REFERENCE_COSINE else self._largest(cosine)
 
     def rule_at(self, epsilon: float) -> str | None:
         """The rule that certifies `cosine(epsilon)`, e.g. "tight" or "covariance"; None if none does."""
@@ -166,7 +166,7 @@ class Certificate:
     @cached_property
     def status(self) -> Status:
         """One of "certified", "assumed" (the limit is a guess: not a certificate) and "uncertified"."""
-        if self.max_epsilon(0.0) <= 0.0:
+        if self.rule is None:
             return "uncertified"
         return "assumed" if self.assumed else "certified"
 
@@ -180,6 +180,14 @@ class Certificate:
         """The rule that certifies the largest epsilon at cosine 0.8 (or at 0, if 0.8 is out of reach)."""
         epsilon = self.max_epsilon(REFERENCE_COSINE) or self.max_epsilon(0.0)
         return self.rule_at(epsilon) if epsilon > 0 else None
+
+    @cached_property
+    def _reach(self) -> float:
+        """What everybody asks for: the largest epsilon at the reference cosine."""
+        return self._largest(REFERENCE_COSINE)
+
+    def _largest(self, cosine: float) -> float:
+        return float(self.evidence.max_epsilon(_number("cosine", cosine)))
 
     @property
     def assumed(self) -> bool:

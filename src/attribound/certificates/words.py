@@ -80,7 +80,9 @@ def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     law, kappa = certificate.law, certificate.norm / certificate.limit
     start = f"cosine {cosine:g} is not certified" + (f" at epsilon {epsilon:g}" if epsilon else "")
     if certificate.norm == 0:
-        return f"{start}: every attribution drawn is zero; does the output that is explained depend on the input?"
+        return (
+            f"{start}: every attribution drawn is zero, or they cancel: does the explained output depend on the input?"
+        )
     if certificate.norm_lower <= 0:
         noise = certificate.map_radius / certificate.norm
         wanted = certificate.samples * max(noise * noise, 2.0)

@@ -8,59 +8,57 @@ Names are loaded when first used, so that `attribound.bounds` works without impo
 """
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attribound import bounds as bounds
     from attribound.attacks import attack as attack
-    from attribound.certificate import Certificate as Certificate
-    from attribound.certification import certify as certify
+    from attribound.certificates.certificate import Certificate as Certificate
+    from attribound.certificates.certify import Certifier as Certifier
+    from attribound.certificates.certify import certify as certify
+    from attribound.certificates.certify import certify_batch as certify_batch
     from attribound.errors import AttriboundError as AttriboundError
-    from attribound.fields import (
-        Assumed as Assumed,
-    )
-    from attribound.fields import (
-        Captum as Captum,
-    )
-    from attribound.fields import (
-        Clip as Clip,
-    )
-    from attribound.fields import (
-        IntegratedGradients as IntegratedGradients,
-    )
-    from attribound.fields import (
-        Proved as Proved,
-    )
-    from attribound.fields import (
-        Saliency as Saliency,
-    )
-    from attribound.fields import (
-        Unit as Unit,
-    )
+    from attribound.fields import Assumed as Assumed
+    from attribound.fields import Centred as Centred
+    from attribound.fields import Clip as Clip
+    from attribound.fields import Explanation as Explanation
+    from attribound.fields import Field as Field
+    from attribound.fields import GradCAM as GradCAM
+    from attribound.fields import GradCAMPlusPlus as GradCAMPlusPlus
+    from attribound.fields import Grouped as Grouped
+    from attribound.fields import HiResCAM as HiResCAM
+    from attribound.fields import IntegratedGradients as IntegratedGradients
+    from attribound.fields import LayerCAM as LayerCAM
+    from attribound.fields import Pooled as Pooled
+    from attribound.fields import Proved as Proved
+    from attribound.fields import Saliency as Saliency
+    from attribound.fields import Tokens as Tokens
+    from attribound.fields import Unit as Unit
+    from attribound.fields.captum import Captum as Captum
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
     from attribound.report.plots import plot as plot
     from attribound.search import min_radius as min_radius
 
 _HOMES = {
-    "attack": "attribound.attacks",
-    "Certificate": "attribound.certificate",
-    "certify": "attribound.certification",
-    "AttriboundError": "attribound.errors",
-    "Assumed": "attribound.fields",
-    "Captum": "attribound.fields",
-    "Clip": "attribound.fields",
-    "IntegratedGradients": "attribound.fields",
-    "Proved": "attribound.fields",
-    "Saliency": "attribound.fields",
-    "Unit": "attribound.fields",
-    "Gaussian": "attribound.noise",
-    "UniformBall": "attribound.noise",
-    "min_radius": "attribound.search",
-    "plot": "attribound.report.plots",
+    "attack": "attacks",
+    "plot": "report.plots",
+    "min_radius": "search",
+    "AttriboundError": "errors",
+    "Captum": "fields.captum",
+    "Certificate": "certificates.certificate",
+    **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certificates.certify"),
+    **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
+    **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
+    **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),
+    **dict.fromkeys(("Unit", "Clip", "Proved", "Assumed"), "fields"),
+    **dict.fromkeys(("Centred", "Pooled", "Tokens", "Grouped"), "fields"),
 }
+"""Where each public name lives."""
 
-__all__ = ["bounds", *_HOMES]
+__all__ = ["__version__", "bounds", *_HOMES]
+__version__ = version("attribound")
 
 
 def __getattr__(name: str) -> Any:
@@ -69,7 +67,7 @@ def __getattr__(name: str) -> Any:
         return import_module("attribound.bounds")
     if name not in _HOMES:
         raise AttributeError(f"module 'attribound' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module(f"attribound.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

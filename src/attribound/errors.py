@@ -23,3 +23,7 @@ class FieldError(AttriboundError, TypeError):
 
 class StoredDataError(AttriboundError, ValueError):
     """A stored file is not what it claims to be."""
+
+
+class UnfitError(ArgumentError):
+    """An attack does not fit what it is asked to attack; others may."""

@@ -4,7 +4,7 @@ A noise has no dimension of its own: `noise.law(dim)` is the law on inputs of th
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import torch
@@ -91,7 +91,7 @@ class Gaussian(Noise):
     """
 
     sigma: float
-    scale: Number | None = None
+    scale: Number | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if check.positive("sigma", self.sigma).ndim:

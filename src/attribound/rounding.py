@@ -1,6 +1,7 @@
 """How numbers are shown: what is certified or counted is never rounded up."""
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 
@@ -43,3 +44,12 @@ def whole_units(value: float, digits: int) -> int:
 def in_units(units: int, digits: int) -> str:
     """Units of 10^-digits as a decimal number."""
     return f"{Decimal(units).scaleb(-digits):f}"
+
+
+def lower_quantile(values: Sequence[float], part: float) -> float:
+    """The value that at least `1 - part` of the values reach: one of them, never a mean of two; 0.0 without values.
+
+    The one definition of medians and quantiles of certified numbers, in every table, page and summary.
+    """
+    ordered = sorted(values)
+    return float(ordered[int(part * (len(ordered) - 1))]) if ordered else 0.0

@@ -1,6 +1,5 @@
 """The smallest noise that will do: an honest search that measures the norm anew at every candidate."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
@@ -8,11 +7,12 @@ from typing import Any, final
 from torch import Tensor
 
 from attribound import checks as check
-from attribound.certificate import Certificate
-from attribound.certification import certify, check_input
+from attribound.bounds.laws import LAWS, Law
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.certify import certify, check_input
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
-from attribound.noise import make_noise
+from attribound.noise import NoiseOf
 
 CANDIDATES = 12
 
@@ -67,52 +67,30 @@ def min_radius(
     """
     wanted_cosine = float(check.fraction("cosine", cosine))
     wanted_epsilon = float(check.positive("epsilon", epsilon))
-    check_input(x)
+    x = check_input(x)
     if "until" in arguments:
         raise ArgumentError("expected no `until`: min_radius asks its own question, (cosine, epsilon)")
-    candidates = _candidates(wanted_epsilon, noise, x.numel()) if radii is None else sorted(float(one) for one in radii)
+    if noise not in LAWS:
+        raise ArgumentError(f"expected `noise` {' or '.join(LAWS)}, got {noise!r}")
+    law = LAWS[noise]
+    candidates = _candidates(wanted_epsilon, law, x.numel()) if radii is None else sorted(float(one) for one in radii)
     if not candidates:
         raise ArgumentError("expected at least one candidate in `radii`")
-    share = float(check.alpha(alpha)) / len(candidates)
+    share, until = float(check.alpha(alpha)) / len(candidates), (wanted_cosine, wanted_epsilon)
     tried: dict[float, Certificate] = {}
     for scale in candidates:
-        tried[scale] = _certify(
-            field, x, target, make_noise(noise, scale), share, (wanted_cosine, wanted_epsilon), arguments
-        )
+        tried[scale] = certify(field, x, target, noise=NoiseOf(law, scale), alpha=share, until=until, **arguments)
         if tried[scale].cosine(wanted_epsilon) >= wanted_cosine:
             break
     reached = {scale: one.max_epsilon(wanted_cosine) for scale, one in tried.items()}
     best = max(reached, key=lambda scale: reached[scale])
     passed = tried[scale].cosine(wanted_epsilon) >= wanted_cosine
     picked = tried[scale if passed else best]
-    return RadiusSearch(
-        radius=scale if passed else None,
-        certificate=picked,
-        tried=reached,
-        reason=""
-        if passed
-        else f"no candidate up to {candidates[-1]:g} will do; best, {best:g}: "
-        + picked.explain(wanted_cosine, wanted_epsilon),
-    )
+    why = f"no candidate up to {candidates[-1]:g} will do; best, {best:g}: " + picked.explain(*until)
+    return RadiusSearch(scale if passed else None, picked, reached, "" if passed else why)
 
 
-def _certify(
-    field: Field,
-    x: Tensor,
-    target: int | None,
-    noise: Any,
-    alpha: float,
-    until: tuple[float, float],
-    rest: Any,
-) -> Certificate:
-    result = certify(field, x, target, noise=noise, alpha=alpha, until=until, **rest)
-    if not isinstance(result, Certificate):
-        raise ArgumentError("expected one input in `x`, got a batch")
-    return result
-
-
-def _candidates(epsilon: float, noise: str, dim: int) -> list[float]:
-    """From a noise energy at which little is certified upwards; the same span for both laws."""
-    lowest = epsilon / 3
-    scale = lowest * math.sqrt(dim + 2) if noise == "uniform" else lowest
+def _candidates(epsilon: float, law: type[Law], dim: int) -> list[float]:
+    """From a noise energy at which little is certified upwards; the same span for all laws."""
+    scale = law.scale_of(epsilon / 3, dim)
     return [scale * 16 ** (k / (CANDIDATES - 1)) for k in range(CANDIDATES)]

@@ -1,17 +1,19 @@
 """Which noise level? Accuracy under noise against what can be certified, level by level."""
 
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 from attribound import checks as check
-from attribound.certificate import round_down
-from attribound.certification import certify, check_field
+from attribound.bounds.laws import LAWS
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.certify import Certifier
 from attribound.data import Dataset
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
-from attribound.noise import Gaussian, Noise, UniformBall
+from attribound.noise import NoiseOf
+from attribound.randomness import Purpose
+from attribound.rounding import lower_quantile, percent, round_down
 from attribound.training import accuracy
 
 SIGMAS = (0.1, 0.25, 0.5, 0.75, 1.0)
@@ -25,34 +27,41 @@ class Level:
     """One noise level: what it costs and what it gives.
 
     Attributes:
-        noise: the law.
+        noise: the noise, as people type it.
         sigma: its standard deviation per feature.
         accuracy: share of inputs classified correctly under it.
         max_epsilon: median over inputs of the largest epsilon certified for the wanted cosine.
         certified: share of inputs certified at the wanted epsilon (None if none is wanted).
+        fidelity: median cosine of smoothed and plain map.
     """
 
-    noise: Noise
+    noise: str
     sigma: float
     accuracy: float
     max_epsilon: float
     certified: float | None
+    fidelity: float
 
     def row(self) -> dict[str, Any]:
         """The level as plain JSON values."""
         return {
-            "noise": f"{self.noise.kind}:{self.noise.scale:g}",
+            "noise": self.noise,
             "sigma": self.sigma,
             "accuracy_noisy": self.accuracy,
             "median_max_epsilon": self.max_epsilon,
             "certified": self.certified,
+            "fidelity": self.fidelity,
         }
 
 
 @final
 @dataclass(frozen=True)
 class Tuning:
-    """The levels, the model's accuracy without noise, and what follows."""
+    """The levels, the model's accuracy without noise, and what follows.
+
+    Numbers here were looked at in order to choose, so they are not certificates of what is chosen: `certify` draws
+    afresh, from another stream. Under an assumed limit they are no certificates at all.
+    """
 
     levels: list[Level]
     accuracy: float
@@ -60,6 +69,8 @@ class Tuning:
     epsilon: float | None
     recommended: Level | None
     advice: str
+    assumed: bool = False
+    model_sha256: str = ""
 
     def row(self) -> dict[str, Any]:
         """Everything as plain JSON values."""
@@ -68,8 +79,10 @@ class Tuning:
             "cosine": self.cosine,
             "epsilon": self.epsilon,
             "levels": [level.row() for level in self.levels],
-            "recommended": None if self.recommended is None else self.recommended.row()["noise"],
+            "recommended": None if self.recommended is None else self.recommended.noise,
             "advice": self.advice,
+            "assumed": self.assumed,
+            "model_sha256": self.model_sha256,
         }
 
 
@@ -102,33 +115,37 @@ def tune(
         seed: seed of the draws.
         progress: called with (what, levels done, levels in all).
     """
-    bounded = check_field(field)
     check.fraction("cosine", cosine)
     if epsilon is not None:
         check.positive("epsilon", epsilon)
     if not len(data):
         raise ArgumentError(f"{data.name} is empty")
-    if kind not in _LAWS:
-        raise ArgumentError(f"expected noise gaussian or uniform, got {kind!r}")
-    inputs, _ = data.batch(data.order(count=items))
-    levels: list[Level] = []
+    if kind not in LAWS:
+        raise ArgumentError(f"expected noise {' or '.join(LAWS)}, got {kind!r}")
+    inputs = [data.image(item) for item in data.order(count=items)]
+    law, dim, levels = LAWS[kind], inputs[0].numel(), list[Level]()
     for number, sigma in enumerate(sorted(sigmas)):
         progress("levels", number, len(sigmas))
-        noise = _LAWS[kind](sigma, inputs[0].numel())
-        found = certify(bounded, inputs, noise=noise, samples=samples, alpha=alpha, seed=seed)
-        budgets = [one.max_epsilon(cosine) for one in found]
-        kept = None if epsilon is None else statistics.mean(budget >= epsilon for budget in budgets)
-        levels.append(Level(noise, sigma, accuracy(bounded.model, data, noise), statistics.median_low(budgets), kept))
+        noise = NoiseOf(law, law.scale_of(sigma, dim))
+        certifier = Certifier(field, noise=noise, samples=samples, alpha=alpha, purpose=Purpose.TUNE)
+        certificates = [certifier(x, seed=seed, item=item) for item, x in enumerate(inputs)]
+        levels.append(_level(certificates, accuracy(field.model, data, noise), cosine, epsilon))
     progress("levels", len(sigmas), len(sigmas))
-    clean = accuracy(bounded.model, data)
+    clean = accuracy(field.model, data)
     recommended, advice = _advise(levels, clean, epsilon)
-    return Tuning(levels, clean, cosine, epsilon, recommended, advice)
+    return Tuning(levels, clean, cosine, epsilon, recommended, advice, certifier.field.assumed, certifier.weights)
 
 
-_LAWS: dict[str, Callable[[float, int], Noise]] = {
-    "gaussian": lambda sigma, dim: Gaussian(sigma),
-    "uniform": UniformBall.from_sigma,
-}
+def _level(certificates: Sequence[Certificate], kept: float, cosine: float, epsilon: float | None) -> Level:
+    budgets, law = [one.max_epsilon(cosine) for one in certificates], certificates[0].law
+    return Level(
+        noise=f"{law.kind}:{law.scale:g}",
+        sigma=law.sigma,
+        accuracy=kept,
+        max_epsilon=lower_quantile(budgets, 0.5),
+        certified=None if epsilon is None else sum(budget >= epsilon for budget in budgets) / len(budgets),
+        fidelity=lower_quantile([one.fidelity or 0.0 for one in certificates], 0.5),
+    )
 
 
 def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tuple[Level | None, str]:
@@ -137,17 +154,20 @@ def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tup
     train = "attribound train --objective consistency --noise gaussian:S"
     if not bearable:
         return None, (
-            f"no level keeps the accuracy within {_TOLERATED:.0%} of {clean:.1%} and certifies anything: "
+            f"no level keeps the accuracy within {percent(_TOLERATED, 0)} of {percent(clean)} and certifies anything: "
             f"this model needs training with noise first ({train})"
         )
     best = max(bearable, key=lambda level: level.max_epsilon)
     if epsilon is None:
-        return best, f"the level with the largest certified epsilon among those within {_TOLERATED:.0%} of {clean:.1%}"
+        return (
+            best,
+            f"the largest certified epsilon among the levels within {percent(_TOLERATED, 0)} of {percent(clean)}",
+        )
     enough = [level for level in bearable if level.max_epsilon >= epsilon]
     if enough:
         return enough[0], f"the smallest level whose median certified epsilon reaches {epsilon:g}"
     most = round_down(best.max_epsilon, 3)
     return None, (
-        f"epsilon {epsilon:g} is out of reach: {most} is the best within {_TOLERATED:.0%} of the clean "
+        f"epsilon {epsilon:g} is out of reach: {most} is the best within {percent(_TOLERATED, 0)} of the clean "
         f"accuracy. Train with more noise ({train}) or ask for less"
     )

@@ -13,19 +13,21 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
+from attribound import checks as check
+from attribound.attacks.kernels import twice_differentiable
 from attribound.attacks.score import Score, rescore
 from attribound.attacks.twins import smooth_twins
 from attribound.attacks.view import View
-from attribound import checks as check
-from attribound.errors import ArgumentError
-from attribound.estimation import chunk_generator
-from attribound.fields.base import Field, Model
+from attribound.errors import FieldError, UnfitError
+from attribound.fields.base import Field, Model, forward
+from attribound.fields.rows import independent
 from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
+from attribound.randomness import Purpose, stream
 
 Progress = Callable[[int, int], None]
 
-_SHORTENINGS = 12
+_SHORTENINGS, _PROBES = 12, 4
 
 _START = 0.5
 """Attacks start at a random change of this part of epsilon: at none at all, the slope of a cosine is zero."""
@@ -41,8 +43,10 @@ class Problem:
         target: the class that is explained.
         noise: smoothing noise; None attacks the plain map.
         epsilon: l2 budget.
-        reference: (d,) float64, the map before the attack.
+        reference: (m,) float64, the map before the attack.
+        shape: the map's shape.
         label: the model's prediction for x.
+        units: what the budget counts for each feature; None: 1.
     """
 
     field: Field
@@ -51,19 +55,35 @@ class Problem:
     noise: Noise | None
     epsilon: float
     reference: Tensor
+    shape: tuple[int, ...]
     label: int
+    units: Tensor | None = None
+
+    def at(self, delta: Tensor) -> Tensor:
+        """The input after a change, which is counted in units."""
+        return self.x + (delta if self.units is None else delta * self.units)
+
+    def in_units(self, change: Tensor) -> Tensor:
+        """A change of the input itself, counted in units."""
+        return change if self.units is None else change / self.units
+
+    def pulled(self, slope: Tensor) -> Tensor:
+        """The slope along changes counted in units, from the slope along the input."""
+        return slope if self.units is None else slope * self.units
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AttackResult:
     """The worst that an attack found.
 
     Attributes:
         method: name of the attack.
         epsilon: the budget.
-        delta: the change found, shape of the input.
-        length: l2 size of the change as applied, after x + delta was rounded to the input's precision.
+        delta: the change found, in the input's own values and shape.
+        length: l2 size of the change as applied (in units, where there are any), after x + delta was rounded to the
+            input's precision.
         score: cosine and other measures, taken afterwards with fresh noise on the true model.
+        shape: the map's shape.
         label_kept: whether the prediction stayed.
         steps: iterations made, over all restarts.
         seed: seed of the attack.
@@ -75,6 +95,7 @@ class AttackResult:
     delta: Tensor
     length: float
     score: Score
+    shape: tuple[int, ...]
     label_kept: bool
     steps: int
     seed: int
@@ -84,6 +105,19 @@ class AttackResult:
     def cosine(self) -> float:
         """Cosine between the maps before and after."""
         return self.score.cosine
+
+    @property
+    def map(self) -> Tensor:
+        """The map after the change."""
+        return self.score.after.view(self.shape)
+
+    def __repr__(self) -> str:
+        """A short summary."""
+        kept = "kept" if self.label_kept else "changed"
+        return (
+            f"AttackResult(method={self.method}, epsilon={self.epsilon:g}, length={self.length:.4g}, "
+            f"cosine={self.cosine:.4f}, prediction {kept}, {self.seconds:.1f} s)"
+        )
 
 
 @dataclass(frozen=True)
@@ -140,7 +174,7 @@ class Attack(ABC):
 
     @abstractmethod
     def prepare(self, problem: Problem) -> None:
-        """Complain about arguments that do not fit the problem."""
+        """Raise for arguments that do not fit the problem."""
 
     @final
     def run(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> AttackResult:
@@ -150,16 +184,18 @@ class Attack(ABC):
         self.prepare(problem)
         best = _Best(torch.zeros_like(problem.x), 1.0)
         for restart in range(self.restarts):
-            generator = chunk_generator(seed, restart, 0, problem.x.device, "attack")
+            generator = stream(Purpose.ATTACK, seed, restart, 0, problem.x.device)
             self._climb_once(problem, best, generator, restart, progress)
-        score = rescore(problem.field, problem.x, best.delta, problem.target, problem.noise, self.rescore_samples, seed)
+        attacked = problem.at(best.delta)
+        change = attacked - problem.x
         return AttackResult(
             method=self.name,
             epsilon=problem.epsilon,
-            delta=best.delta,
-            length=float(((problem.x + best.delta).double() - problem.x.double()).norm()),
-            score=score,
-            label_kept=_label(problem.field.model, problem.x + best.delta) == problem.label,
+            delta=change,
+            length=float(problem.in_units(attacked.double() - problem.x.double()).norm()),
+            score=rescore(problem.field, problem.x, change, problem.target, problem.noise, self.rescore_samples, seed),
+            shape=problem.shape,
+            label_kept=_label(problem.field.model, attacked) == problem.label,
             steps=self.restarts * self.steps,
             seed=seed,
             seconds=time.perf_counter() - started,
@@ -172,18 +208,18 @@ class Attack(ABC):
         direction = torch.randn(problem.x.shape, generator=generator, dtype=problem.x.dtype, device=problem.x.device)
         delta = direction * (problem.epsilon * _START / float(direction.norm()))
         for step in range(self.steps):
-            with smooth_twins() if self.smooth else nullcontext():
+            with smooth_twins() if self.smooth else nullcontext(), twice_differentiable():
                 values, proposal = self.climb(problem, view, delta, generator)
             self._consider(problem, best, delta, values)
             delta = self._keep_label(problem, project(proposal, problem.epsilon))
             if progress:
                 progress(restart * self.steps + step + 1, self.restarts * self.steps)
-        self._consider(problem, best, delta, view.map(problem.x + delta, generator))
+        self._consider(problem, best, delta, view.map(problem.at(delta), generator))
 
     def _keep_label(self, problem: Problem, delta: Tensor) -> Tensor:
         """Shorten a change that flips the prediction until it no longer does."""
         for _ in range(_SHORTENINGS if self.keep_label else 0):
-            if _label(problem.field.model, problem.x + delta) == problem.label:
+            if _label(problem.field.model, problem.at(delta)) == problem.label:
                 break
             delta = delta * 0.85
         return delta
@@ -191,7 +227,7 @@ class Attack(ABC):
     def _consider(self, problem: Problem, best: "_Best", delta: Tensor, values: Tensor) -> None:
         """Keep the change if its map is the worst so far and the label allows it."""
         cosine = float(cosine_similarity(problem.reference[None], values[None]))
-        allowed = not self.keep_label or _label(problem.field.model, problem.x + delta) == problem.label
+        allowed = not self.keep_label or _label(problem.field.model, problem.at(delta)) == problem.label
         if cosine < best.cosine and allowed:
             best.delta, best.cosine = delta.clone(), cosine
 
@@ -206,10 +242,23 @@ def make_problem(
     field: Field, x: Tensor, target: int, noise: Noise | None, epsilon: float, *, samples: int = 4096, seed: int = 0
 ) -> Problem:
     """State the problem: the reference map is sampled here, once."""
-    view = View(field, target, noise, samples)
-    reference = view.map(x, chunk_generator(seed, 0, 0, x.device, "reference"))
-    label = _label(field.model, x)
-    return Problem(field, x.detach(), target, noise, float(check.positive("epsilon", epsilon)), reference, label)
+    generator = stream(Purpose.PROBE, seed, device=x.device)
+    if noise is not None:
+        field = independent(field, noise.copies(x, _PROBES, generator), target)
+    shape = tuple(field.attribute(x.expand(field.block, *x.shape), target, generator=generator).shape[1:])
+    reference = View(field, target, noise, samples).map(x, stream(Purpose.REFERENCE, seed, device=x.device))
+    units = None if noise is None else noise.law(x.numel()).units
+    return Problem(
+        field=field,
+        x=x.detach(),
+        target=target,
+        noise=noise,
+        epsilon=float(check.positive("epsilon", epsilon)),
+        reference=reference,
+        shape=shape,
+        label=_label(field.model, x),
+        units=None if units is None else torch.tensor(units).to(x).view(x.shape),
+    )
 
 
 def with_epsilon(problem: Problem, epsilon: float) -> Problem:
@@ -224,18 +273,18 @@ def project(delta: Tensor, epsilon: float) -> Tensor:
 
 
 def require_gradients(problem: Problem) -> None:
-    """Complain, in one line, if the field cannot be differentiated."""
+    """Raise, in one line, if the field cannot be differentiated."""
     probe = View(problem.field, problem.target, None, 1)
-    generator = chunk_generator(0, 0, 0, problem.x.device, "probe")
-    with smooth_twins():
+    generator = stream(Purpose.PROBE, 0, device=problem.x.device)
+    with smooth_twins(), twice_differentiable():
         try:
             _, slope = probe.slope(problem.x, lambda values: values.square().sum(), generator)
-        except RuntimeError as error:
-            raise ArgumentError(f"this attack needs a twice differentiable model: {error}") from None
+        except (RuntimeError, FieldError) as error:
+            raise UnfitError(f"this attack needs a twice differentiable model: {error}") from None
     if not torch.isfinite(slope).all():
-        raise ArgumentError("this attack needs a twice differentiable model: its second derivative is not finite")
+        raise UnfitError("this attack needs a twice differentiable model: its second derivative is not finite")
 
 
 def _label(model: Model, point: Tensor) -> int:
     with torch.no_grad():
-        return int(model(point[None]).argmax(dim=1))
+        return int(forward(model, point[None]).argmax(dim=1))

@@ -27,9 +27,9 @@ class Direct(Attack):
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Along the gradient of the cosine distance."""
         values, slope = view.slope(
-            problem.x + delta, lambda values: 1 - differentiable_cosine(values, problem.reference), generator
+            problem.at(delta), lambda values: 1 - differentiable_cosine(values, problem.reference), generator
         )
-        return values, self.turn(problem, delta, slope, _TURN)
+        return values, self.turn(problem, delta, problem.pulled(slope), _TURN)
 
 
 def differentiable_cosine(values: Tensor, reference: Tensor) -> Tensor:

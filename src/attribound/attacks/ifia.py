@@ -9,7 +9,7 @@ from torch import Tensor
 from attribound.attacks.base import Attack, Problem, require_gradients
 from attribound.attacks.direct import differentiable_cosine
 from attribound.attacks.view import View
-from attribound.errors import ArgumentError
+from attribound.errors import ArgumentError, UnfitError
 
 IfiaLoss = Literal["topk", "centre", "targeted"]
 
@@ -24,7 +24,7 @@ class Ifia(Attack):
             the map towards `towards`.
         k: number of features for "topk"; None takes the paper's 100 for up to 1,000 features, 1,000 beyond, and never
             more than half of them.
-        towards: the wanted map for "targeted", shape of the input.
+        towards: the wanted map for "targeted", shape of the map.
     """
 
     loss: IfiaLoss = "topk"
@@ -34,24 +34,24 @@ class Ifia(Attack):
 
     def prepare(self, problem: Problem) -> None:
         """Check loss, k and the wanted map against the input."""
-        dim, shape = problem.x.numel(), tuple(problem.x.shape)
+        size, shape = problem.reference.numel(), problem.shape
         if self.loss not in ("topk", "centre", "targeted"):
             raise ArgumentError(f"expected `loss` 'topk', 'centre' or 'targeted', got {self.loss!r}")
-        if self.k is not None and not 1 <= self.k <= dim:
-            raise ArgumentError(f"expected `k` in 1..{dim}, got {self.k}")
+        if self.k is not None and not 1 <= self.k <= size:
+            raise ArgumentError(f"expected `k` in 1..{size}, got {self.k}")
         if self.loss == "targeted" and self.towards is None:
             raise ArgumentError("expected `towards`, the wanted map, for the targeted loss")
         if self.towards is not None and tuple(self.towards.shape) != shape:
-            raise ArgumentError(f"expected `towards` of the input's shape {shape}, got {tuple(self.towards.shape)}")
-        if self.loss == "centre" and problem.x.ndim < 2:
-            raise ArgumentError("expected an image for the centre loss: features in a row have no place")
+            raise ArgumentError(f"expected `towards` of the map's shape {shape}, got {tuple(self.towards.shape)}")
+        if self.loss == "centre" and len(shape) < 2:
+            raise UnfitError("expected an image for the centre loss: features in a row have no place")
         require_gradients(problem)
 
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Along the gradient of the chosen loss."""
         damage = {"topk": self._drained, "centre": self._moved, "targeted": self._turned}[self.loss]
-        values, slope = view.slope(problem.x + delta, lambda values: damage(values, problem), generator)
-        return values, self.step(problem, delta, slope)
+        values, slope = view.slope(problem.at(delta), lambda values: damage(values, problem), generator)
+        return values, self.step(problem, delta, problem.pulled(slope))
 
     def _drained(self, values: Tensor, problem: Problem) -> Tensor:
         """Minus the share of the normalised map in the features that were largest."""
@@ -62,7 +62,7 @@ class Ifia(Attack):
 
     def _moved(self, values: Tensor, problem: Problem) -> Tensor:
         """Distance between the centres of mass of the absolute maps."""
-        moved: Tensor = (_centre(values, problem.x) - _centre(problem.reference, problem.x)).norm()
+        moved: Tensor = (_centre(values, problem.shape) - _centre(problem.reference, problem.shape)).norm()
         return moved
 
     def _turned(self, values: Tensor, problem: Problem) -> Tensor:
@@ -71,9 +71,9 @@ class Ifia(Attack):
         return differentiable_cosine(values, self.towards.flatten().double())
 
 
-def _centre(values: Tensor, like: Tensor) -> Tensor:
+def _centre(values: Tensor, shape: tuple[int, ...]) -> Tensor:
     """(2,) centre of mass of |map| over the last two axes."""
-    mass = values.view(like.shape).abs()
+    mass = values.view(shape).abs()
     mass = mass.reshape(-1, *mass.shape[-2:]).sum(dim=0)
     mass = mass / mass.sum().clamp(min=1e-300)
     rows = torch.arange(mass.shape[0], dtype=mass.dtype, device=mass.device)

@@ -1,7 +1,8 @@
 """`attribound.attack`: the public edge of the attacks."""
 
-from dataclasses import fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, final
 
 from torch import Tensor
 
@@ -10,13 +11,40 @@ from attribound.attacks.direct import Direct
 from attribound.attacks.ifia import Ifia
 from attribound.attacks.likelihood import Likelihood
 from attribound.attacks.random_directions import RandomDirections
-from attribound.certification import as_batch, check_input, check_target, predict
+from attribound.certificates.certify import check_input, check_target, look_at
 from attribound.errors import ArgumentError
-from attribound.fields.base import Field, check_evaluating
+from attribound.fields.base import Field
+from attribound.fields.rows import check_evaluating
 from attribound.noise import Noise
 
 METHODS: dict[str, type[Attack]] = {one.name: one for one in (Direct, Ifia, Likelihood, RandomDirections)}
 """Every attack by its name; a new one adds a file and a word here."""
+
+
+@final
+@dataclass(frozen=True)
+class Budget:
+    """How hard to attack a certificate: which methods, with which options, and whether tightness is measured too."""
+
+    methods: tuple[str, ...]
+    options: dict[str, Any]
+    tightness: bool = False
+
+
+BUDGETS = {
+    "quick": Budget(("direct",), {"restarts": 1, "steps": 8, "samples": 32, "rescore_samples": 2048}),
+    "normal": Budget(tuple(METHODS), {"restarts": 2, "steps": 15, "samples": 64}),
+    "thorough": Budget(tuple(METHODS), {"restarts": 20, "steps": 20, "samples": 64}, tightness=True),
+}
+"""Seconds, about a minute, and many minutes per certificate on a small network."""
+
+
+def make_attacks(methods: Sequence[str] | None, options: dict[str, Any]) -> list[Attack]:
+    """The named attacks with these options; all of them if none is named."""
+    for name in methods or ():
+        if name not in METHODS:
+            raise ArgumentError(f"expected a method ({', '.join(METHODS)}), got {name!r}")
+    return [METHODS[name](**options) for name in methods or METHODS]
 
 
 def attack(
@@ -51,16 +79,13 @@ def attack(
     if method not in METHODS:
         raise ArgumentError(f"expected `method` {', '.join(METHODS)}, got {method!r}")
     check_evaluating(field.model)
-    check_input(x)
-    inputs, single = as_batch(field.model, x)
-    if not single:
-        raise ArgumentError(f"expected one input, got a batch of shape {tuple(x.shape)}")
+    x = check_input(x)
+    peek = look_at(field.model, x)
     try:
         chosen = METHODS[method](**options)
     except TypeError:
         known = ", ".join(one.name for one in fields(METHODS[method]))
         raise ArgumentError(f"expected options of {method} ({known}), got {', '.join(options)}") from None
-    predictions, classes = predict(field.model, inputs)
-    explained = predictions[0] if target is None else check_target(target, classes)
-    problem = make_problem(field, inputs[0], explained, noise, epsilon, samples=chosen.rescore_samples, seed=seed)
+    explained = peek.prediction if target is None else check_target(target, peek.classes)
+    problem = make_problem(field, x, explained, noise, epsilon, samples=chosen.rescore_samples, seed=seed)
     return chosen.run(problem, seed, progress)

@@ -15,7 +15,7 @@ from torch import Tensor
 from attribound.attacks.base import Attack, Problem
 from attribound.attacks.direct import differentiable_cosine
 from attribound.attacks.view import View
-from attribound.errors import ArgumentError
+from attribound.errors import UnfitError
 
 _TURN = 0.1
 """Slopes read off the noise are noisy: the change remembers about ten of them."""
@@ -32,14 +32,14 @@ class Likelihood(Attack):
     def prepare(self, problem: Problem) -> None:
         """Only smoothed maps have noise to learn from."""
         if problem.noise is None:
-            raise ArgumentError("expected `noise` for the likelihood attack: it reads the slope off the noise")
+            raise UnfitError("expected `noise` for the likelihood attack: it reads the slope off the noise")
 
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Along draws of the map, projected on the loss's gradient and weighted by their noise."""
-        maps, shifts = view.draws(problem.x + delta, generator)
+        maps, shifts = view.draws(problem.at(delta), generator)
         mean = maps.mean(dim=0).requires_grad_(True)
         weight = torch.autograd.grad(1 - differentiable_cosine(mean, problem.reference), mean)[0]
         # Centred, because subtracting a constant changes nothing in expectation and much in variance.
         gains = (maps - mean.detach()) @ weight
-        direction = (gains[:, None] * shifts.double()).mean(dim=0)
-        return mean.detach(), self.turn(problem, delta, direction.view(delta.shape).to(delta.dtype), _TURN)
+        direction = (gains[:, None] * shifts.double()).mean(dim=0).view(delta.shape).to(delta.dtype)
+        return mean.detach(), self.turn(problem, delta, problem.in_units(direction), _TURN)

@@ -9,16 +9,16 @@ from torch import Tensor
 
 from attribound.attacks.view import View
 from attribound.bounds.confidence import mean_radius
-from attribound.estimation import chunk_generator
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
 from attribound.metrics import cosine_similarity, kendall, top_k_intersection
 from attribound.noise import Noise
+from attribound.randomness import Purpose, stream
 
 SCORE_ALPHA = 1e-6
 """Probability that `cosine_most` is below the exact cosine: a violation is called only beyond it."""
 
-_STREAMS = {"before": 0, "after": 1}
+_SIDES = {"before": 0, "after": 1}
 
 
 @final
@@ -30,8 +30,8 @@ class Score:
         cosine: estimate of the exact cosine. Sampled maps are longer than exact ones, which biases a plain cosine
             towards zero; norms are taken from products of independent halves instead.
         cosine_most: the exact cosine is at most this, with probability at least 1 - 1e-6 (bounded fields only).
-        before: (d,) the map before.
-        after: (d,) the map after.
+        before: (m,) the map before.
+        after: (m,) the map after.
     """
 
     cosine: float
@@ -69,8 +69,8 @@ def _halves(
     """Two independent means of half the draws each; a plain map has no chance in it and counts once."""
     count = 1 if noise is None else 2
     view = View(field, target, noise, max(samples // count, 1))
-    stream = _STREAMS[name]
-    return [view.map(point, chunk_generator(seed, stream, half, point.device, "score")) for half in range(count)]
+    side = _SIDES[name]
+    return [view.map(point, stream(Purpose.SCORE, seed, side, half, point.device)) for half in range(count)]
 
 
 def _cosine(before: list[Tensor], after: list[Tensor]) -> float:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attribound.fields.base import Field
-from attribound.noise import Noise, working_dtype
+from attribound.noise import Noise
 
 Loss = Callable[[Tensor], Tensor]
 
@@ -27,11 +27,11 @@ class View:
     samples: int
 
     def map(self, point: Tensor, generator: torch.Generator) -> Tensor:
-        """(d,) the map at a point, float64."""
+        """(m,) the flat map at a point, float64."""
         return self._mean(point, generator, create_graph=False).detach()
 
     def draws(self, point: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """(n, d) maps and (n, d) the noise behind each, every noise with both signs."""
+        """(n, m) maps and (n, d) the noise behind each, every noise with both signs."""
         maps: list[Tensor] = []
         shifts: list[Tensor] = []
         for part in self._parts(point.detach(), generator):
@@ -87,5 +87,4 @@ class View:
             if self.noise is None:
                 yield point.expand(count, *point.shape)
             else:
-                shifts = self.noise.draw(count, point, generator)
-                yield (point.to(working_dtype(point.dtype)) + shifts).to(point.dtype)
+                yield self.noise.copies(point, count, generator)

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.errors import ArgumentError
-from attribound.estimation import chunk_generator
 from attribound.fields.base import Field
 from attribound.noise import Gaussian
+from attribound.randomness import Purpose, stream
 
 Distance = Literal["angle", "cosine"]
 
@@ -101,11 +101,11 @@ def _bound(
     return CenterBound(epsilon, most, max(cosine, -1.0), radius)
 
 
-def _directions(field: Field, x: Tensor, target: int, noise: Gaussian, count: int, seed: int, stream: int) -> Tensor:
+def _directions(field: Field, x: Tensor, target: int, noise: Gaussian, count: int, seed: int, part: int) -> Tensor:
     """(count, d) unit maps of noisy copies; a zero map stays zero and is far from everything."""
-    generator = chunk_generator(seed, stream, 0, x.device, purpose="center")
+    generator = stream(Purpose.BASELINE, seed, part, 0, x.device)
     rows = [
-        field.attribute(x + noise.draw(min(_ROWS, count - start), x, generator), target, generator=generator)
+        field.attribute(noise.copies(x, min(_ROWS, count - start), generator), target, generator=generator)
         for start in range(0, count, _ROWS)
     ]
     return torch.nn.functional.normalize(torch.cat(rows).detach().flatten(1).double(), dim=1)

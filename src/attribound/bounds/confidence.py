@@ -3,12 +3,14 @@
 Proofs: docs/theory/confidence.md.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from attribound import checks as check
-from attribound.checks import FloatArray
+from attribound.checks import FloatArray, Number
 from attribound.errors import ArgumentError
 
 _BOLDEST = 0.95
@@ -126,13 +128,13 @@ def _mean_upper(seen: float, samples: int, alpha: float) -> float:
 
 
 def mean_radius(
-    *, limit: float, norm_lower: float, samples: int, alpha: float, eigenvalue_upper: float | None = None
-) -> float:
+    *, limit: Number, norm_lower: Number, samples: Number, alpha: Number, eigenvalue_upper: Number | None = None
+) -> Any:
     """Radius around the sampled mean that holds the true mean with probability at least 1 - alpha.
 
     The smaller of McDiarmid's inequality (limit only) and, where an eigenvalue bound is known, Bousquet's (which
     pays the limit only in its last, fast-vanishing term). Which is smaller depends on the draws, so alpha is split
-    over the two.
+    over the two. Arrays broadcast.
 
     Args:
         limit: bound on the norm of every draw.
@@ -141,17 +143,16 @@ def mean_radius(
         alpha: failure probability.
         eigenvalue_upper: upper bound on the largest eigenvalue of the draws' covariance.
     """
-    level = np.log(2 / float(check.alpha(alpha)))
-    limit = float(check.positive("limit", limit))
-    n = float(check.count("samples", samples))
+    level = np.log(2 / check.alpha(alpha))
+    limit, n = check.positive("limit", limit), check.count("samples", samples)
     check.non_negative("norm_lower", norm_lower)
-    expected = limit * np.sqrt((1 - float(check.norm_over_limit(norm_lower, limit)) ** 2) / n)
-    plain = float(expected + limit * np.sqrt(2 * level / n))
+    expected = limit * np.sqrt((1 - check.norm_over_limit(norm_lower, limit) ** 2) / n)
+    plain = expected + limit * np.sqrt(2 * level / n)
     if eigenvalue_upper is None:
-        return plain
+        return check.unwrap(plain)
     reach = 2 * limit
-    variance = float(check.non_negative("eigenvalue_upper", eigenvalue_upper)) + 2 * reach * expected
-    return min(plain, float(expected + np.sqrt(2 * variance * level / n) + reach * level / (3 * n)))
+    variance = check.non_negative("eigenvalue_upper", eigenvalue_upper) + 2 * reach * expected
+    return check.unwrap(np.minimum(plain, expected + np.sqrt(2 * variance * level / n) + reach * level / (3 * n)))
 
 
 def spend(alpha: float, look: int) -> float:

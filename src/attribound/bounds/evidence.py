@@ -1,7 +1,7 @@
 """Evidence: everything that certificates follow from. It holds no draws and no model.
 
 A stored certificate is checked by rebuilding its evidence and asking again. Evidence may be about one explanation
-(numbers) or about N with the same law at once (arrays (N, 1)); epsilons are numbers or arrays that broadcast against it.
+(numbers) or about N with the same law at once (arrays (N, 1)); epsilons are numbers or arrays that broadcast with it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -115,7 +115,7 @@ class Evidence:
         """How far the map itself can move: ||h(x + delta) - h(x)|| for every ||delta|| <= epsilon."""
         shift = np.asarray(epsilon, np.float64)
         radii = [np.asarray(rule.displacement(self, shift)) for rule in RULES if rule.applies(self)]
-        return np.min(np.stack(np.broadcast_arrays(*radii)), axis=0) * (1 + ROUNDING)
+        return np.asarray(np.min(np.stack(np.broadcast_arrays(*radii)), axis=0) * (1 + ROUNDING))
 
     def max_epsilon(self, cosine: float) -> FloatArray:
         """The largest epsilon whose certified cosine is at least `cosine`; 0.0 where there is none.

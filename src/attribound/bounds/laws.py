@@ -310,7 +310,7 @@ def truncate_normal(shift: FloatArray, level: FloatArray) -> Truncation:
             np.exp(shift**2) * special.ndtr(2 * shift - level) - 2 * special.ndtr(shift - level) + special.ndtr(-level)
         )
         square = np.expm1(shift**2) - above + (cap - 1) ** 2 * special.ndtr(-level)
-        missing = np.clip(missing + _ROUNDING, 0.0, 1.0)
+        missing = np.where(np.isnan(missing), 1.0, np.clip(missing + _ROUNDING, 0.0, 1.0))  # overflow says nothing
         variance = np.maximum(square - (missing - _ROUNDING) ** 2, 0.0) + _ROUNDING * np.exp(shift**2)
         deviation = np.sqrt(variance)
     return Truncation(missing=missing, deviation=np.where(np.isnan(deviation), np.inf, deviation))

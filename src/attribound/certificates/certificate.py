@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from attribound import checks as check
-from attribound.bounds import confidence, features
+from attribound.bounds import features
 from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness
 from attribound.bounds.laws import Law
 from attribound.bounds.paper import cosine_bound_paper, largest_moved_fraction_paper
-from attribound.bounds.rules.curvature import cosine_from_displacement
+from attribound.bounds.visible import visible_cosine
 from attribound.certificates import cells as answers
 from attribound.certificates import words
 from attribound.certificates.record import Failure, MapRecord, Record, Status, decode, encode
@@ -123,21 +123,14 @@ class Certificate:
             samples: independent draws behind the other map; default: as many as here. They must be drawn after the
                 attacked input is fixed and unknown to whoever fixed it: with another seed than this certificate's.
         """
-        moved = float(self.evidence.displacement(_epsilon(epsilon)))
-        closeness = self.evidence.fact(Closeness)
-        other = confidence.mean_radius(
-            limit=self.limit,
-            norm_lower=max(self.norm_lower - moved, 0.0),
-            samples=self.draws if samples is None else int(check.count("samples", samples)),
-            alpha=float(closeness.attacked_alpha),
-        )
-        return float(cosine_from_displacement(self.norm, moved + float(closeness.radius) + other))
+        count = self.draws if samples is None else int(check.count("samples", samples))
+        return float(visible_cosine(self.evidence, _epsilon(epsilon), count))
 
     def max_visible_epsilon(self, cosine: float) -> float:
         """The largest change that keeps `visible_cosine` at or above `cosine`; 0.0 if there is none."""
         wanted = float(check.fraction("cosine", cosine))
         low, high = 0.0, self.law.reach
-        for _ in range(50):
+        for _ in range(40):
             middle = (low + high) / 2
             low, high = (middle, high) if self.visible_cosine(middle) >= wanted else (low, middle)
         return low

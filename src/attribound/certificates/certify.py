@@ -14,8 +14,8 @@ from torch import Tensor
 from attribound import checks as check
 from attribound.bounds.cells import hot_cells
 from attribound.bounds.facts import Closeness, Length, Spread
-from attribound.certificates.asked import Until, fractions_of, question_of, recorded
-from attribound.certificates.certificate import Certificate
+from attribound.certificates.asked import Until, asked, fractions_of, question_of, recorded
+from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
 from attribound.certificates.record import BoundRecord, NoiseRecord, Record
 from attribound.certificates.subject import Subject
 from attribound.errors import ArgumentError, FieldError
@@ -63,6 +63,8 @@ class Certifier:
         cells: Sequence[float] = (),
         intervals: bool = False,
         batch: int | None = None,
+        epsilons: Sequence[float] = EPSILONS,
+        cosines: Sequence[float] = COSINES,
         subject: Subject | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
     ) -> None:
@@ -79,6 +81,8 @@ class Certifier:
             intervals: whether `Certificate.interval` is to have error bars of its own for every cell, which a record
                 then keeps (4 bytes each); without, it has the map's radius.
             batch: most rows per model call; None sizes it automatically.
+            epsilons: records state the certified cosine at these.
+            cosines: records state the largest certified epsilon at these.
             subject: how the model and the data were named, for the records.
             purpose: what the draws are for; purposes share no random stream.
         """
@@ -91,6 +95,8 @@ class Certifier:
         self.cells = fractions_of(cells, self.field)
         self.intervals = intervals or isinstance(self.plan.until, TopK)
         self.batch = None if batch is None else int(check.count("batch", batch))
+        self.epsilons = tuple(float(check.non_negative("epsilon", one)) for one in epsilons)
+        self.cosines = tuple(float(check.fraction("cosine", one)) for one in cosines)
         self.subject = subject or Subject()
         self.weights = model_hash(self.field.model)
         self._probed: tuple[int, ...] | None = None
@@ -175,7 +181,7 @@ class Certifier:
             input_sha256=input_hash(source.x),
             subject=self._subject(source),
         )
-        return Certificate(record, result.map.numpy()).stating()
+        return Certificate(record, result.map.numpy()).stating(self.epsilons, self.cosines)
 
     def _subject(self, source: Source) -> Subject:
         law = self.noise.law(source.x.numel())
@@ -276,6 +282,15 @@ def certify_batch(
         prepared(x, one, seed=seed, item=item + number, progress=progress)
         for number, (x, one) in enumerate(zip(inputs, targets, strict=True))
     ]
+
+
+def certify_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) -> Certificate:
+    """Repeat a stored certificate's computation: the same draws, if model, input and settings are the same."""
+    record = stored.record
+    again = Certifier(
+        field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked(record)
+    )
+    return again(x, record.target, seed=record.seed, item=record.item, label=record.label)
 
 
 def check_field(field: Field) -> Bounded:

@@ -95,7 +95,7 @@ def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     certified = "that follows from the ASSUMED limit (not a certificate)" if certificate.assumed else "certified"
     needed, reached = law.scale * epsilon / largest, certificate.cosine(epsilon)
     return (
-        f"{start}: the largest epsilon {certified} is {round_down(largest)}; {law.parameter} >= {needed:.3g} would do if "
-        f"the norm stayed at {kappa:.3g} of its limit (attribound.min_radius measures it)"
+        f"{start}: the largest epsilon {certified} is {round_down(largest)}; {law.parameter} >= {needed:.3g} would do "
+        f"if the norm stayed at {kappa:.3g} of its limit (attribound.min_radius measures it)"
         + (f", or accept cosine {round_down(reached)}" if reached > 0 else "")
     )

@@ -90,7 +90,9 @@ class Captum(Field):
         if not isinstance(method, Attribution):
             raise FieldError(f"expected a captum.attr method, got {type(method).__name__}")
         if isinstance(method, FeaturePermutation | LayerFeaturePermutation):
-            raise FieldError(f"{type(method).__name__} mixes the rows of a batch: it is not an attribution of one input")
+            raise FieldError(
+                f"{type(method).__name__} mixes the rows of a batch: it is not an attribution of one input"
+            )
         self.method = method
         self.model: Model = method.forward_func
         self.arguments = arguments

@@ -76,7 +76,9 @@ class IntegratedGradients(Field):
         )
         return Explanation(away * slopes.view(rows, steps, *inputs.shape[1:]).mean(dim=1))
 
-    def _gradient_at(self, inputs: Tensor, away: Tensor, positions: Tensor, target: Target, create_graph: bool) -> Tensor:
+    def _gradient_at(
+        self, inputs: Tensor, away: Tensor, positions: Tensor, target: Target, create_graph: bool
+    ) -> Tensor:
         """Gradient of the model at b + t (z - b), written as z - (1 - t)(z - b)."""
         left = (1 - positions).view(-1, *[1] * (inputs.ndim - 1))
         points = inputs - left * away

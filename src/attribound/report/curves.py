@@ -8,10 +8,10 @@ from typing import final
 
 import numpy as np
 
-from attribound.checks import FloatArray
 from attribound.bounds.curvature import CURVATURE
 from attribound.bounds.many import cosines_of_many, family
 from attribound.bounds.rules import Evidence
+from attribound.checks import FloatArray
 
 COSINES = (0.0, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 _STEPS, _SHOWN, _BLOCK = 400, 80, 1000

@@ -13,8 +13,8 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attribound.checks import FloatArray
 from attribound.certificate import Certificate
+from attribound.checks import FloatArray
 
 Picture = Figure
 """What every function here returns."""

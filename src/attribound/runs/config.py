@@ -1,30 +1,35 @@
 """What a run is: everything that its records follow from."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, final
+from typing import Any
 
+import msgspec
+from msgspec import Struct
+
+from attribound.certificates.subject import Subject
 from attribound.errors import StoredDataError
 
 _MAY_GROW = frozenset({"items", "pictures"})
 """Asking for more inputs continues a run: the records it has do not depend on how many there are."""
 
 
-@final
-@dataclass(frozen=True)
-class RunConfig:
+class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The full configuration of a run.
 
     Attributes:
         model: what was typed after --model.
         data: what was typed after --data.
         arch: architecture of a file of weights.
+        denoiser: what was typed after --denoiser.
         attribution: method, e.g. "saliency".
+        maps: shapes applied to the method's map, in order.
         output: "logit" or "probability".
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
         samples: draws per input.
+        cells: fractions of the map whose cells are certified.
         alpha: failure probability per record.
+        simultaneous: how many records share one alpha of `simultaneous * alpha`, so that all are true at once with
+            probability 1 - that; 0: each record has its own alpha.
         epsilons: each record states its certified cosine at these.
         cosines: each record states its largest epsilon at these.
         items: how many inputs; None: all.
@@ -40,12 +45,16 @@ class RunConfig:
     model: str
     data: str
     arch: str | None = None
+    denoiser: str | None = None
     attribution: str = "saliency"
+    maps: tuple[str, ...] = ()
     output: str = "logit"
     bound: str = "unit"
     noise: str = "gaussian:0.5"
     samples: int = 4096
+    cells: tuple[float, ...] = ()
     alpha: float = 1e-3
+    simultaneous: int = 0
     epsilons: tuple[float, ...] = (0.1, 0.25, 0.5)
     cosines: tuple[float, ...] = (0.8, 0.9)
     items: int | None = None
@@ -59,32 +68,45 @@ class RunConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return asdict(self)
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any], name: str) -> "RunConfig":
+    def from_json(cls, stored: Any, name: str) -> "RunConfig":
         """The configuration in a stored run."""
         try:
-            lists: dict[str, Any] = {
-                key: tuple(float(value) for value in stored[key]) for key in ("epsilons", "cosines")
-            }
-            plain = {field.name: stored[field.name] for field in fields(cls) if field.name not in lists}
-        except (KeyError, TypeError, ValueError) as error:
-            raise StoredDataError(f"{name} is not a run: its configuration lacks {error}") from None
-        for key, value in plain.items():
-            if not isinstance(value, str | int | float | bool | None):
-                raise StoredDataError(f"{name} is not a run: its {key} is {type(value).__name__}")
-        return cls(**plain, **lists)
+            return msgspec.convert(stored, cls)
+        except msgspec.ValidationError as error:
+            raise StoredDataError(f"{name} is not a run: its configuration is broken: {error}") from None
+
+    @property
+    def subject(self) -> Subject:
+        """What the run's records are about; each adds its own input."""
+        return Subject(
+            model=self.model,
+            arch=self.arch,
+            denoiser=self.denoiser,
+            model_sha256=self.model_sha256,
+            code_sha256=self.code_sha256,
+            data=self.data,
+            attribution=self.attribution,
+            maps=self.maps,
+            output=self.output,
+            bound=self.bound,
+            noise=self.noise,
+            seed=self.seed,
+        )
 
     def including(self, other: "RunConfig") -> "RunConfig":
         """This configuration, grown to cover as many inputs and pictures as the other."""
         items = None if None in (self.items, other.items) else max(self.items or 0, other.items or 0)
-        return replace(self, items=items, pictures=max(self.pictures, other.pictures))
+        return msgspec.structs.replace(self, items=items, pictures=max(self.pictures, other.pictures))
 
     def difference(self, wanted: "RunConfig") -> str:
         """What a wanted configuration changes, as `samples 1024 -> 2048`; empty if it may continue this one."""
-        mine, theirs = asdict(self), asdict(wanted)
-        changed = [key for key in mine if key not in _MAY_GROW and mine[key] != theirs[key]]
+        fixed = _MAY_GROW - ({"items"} if self.simultaneous or wanted.simultaneous else set())
+        mine, theirs = self.to_json(), wanted.to_json()
+        changed = [key for key in mine if key not in fixed and mine[key] != theirs[key]]
         return ", ".join(f"{key} {_short(mine[key])} -> {_short(theirs[key])}" for key in changed)
 
 

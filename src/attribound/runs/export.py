@@ -7,12 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from attribound.certificate import exact_text, round_down
+import msgspec
+
+from attribound.certificates.record import Failure, Record
 from attribound.errors import ArgumentError, AttriboundError
+from attribound.files import write_whole
+from attribound.rounding import exact_text, round_down
 from attribound.runs.config import RunConfig
+from attribound.runs.proved import Proved, prove_all
 from attribound.runs.store import Store
 
-_INTERNAL = frozenset({"evidence", "format", "attacked_map_alpha"})
+_INTERNAL = frozenset({"facts", "format", "seal", "map"})
 
 
 def export(store: Store, kind: str, out: Path | None) -> str:
@@ -27,18 +32,18 @@ def export(store: Store, kind: str, out: Path | None) -> str:
     text = _WRITERS[kind](store)
     if out is None:
         return text
-    partial = out.with_name(out.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(out)
+    write_whole(out, text)
     return ""
 
 
 def public_records(store: Store) -> Iterator[dict[str, Any]]:
-    """Records as the contract names their keys, with what attacks found."""
+    """Records as the contract names their keys, with what attacks found; only numbers that are proved."""
     findings = store.findings()
-    for record in store.records():
-        shown = {key: value for key, value in record.items() if key not in _INTERNAL}
-        yield shown | {"attack": findings.get(record["item"])}
+    for one in prove_all(store.records(), store.config):
+        record, doubts = (one, ()) if isinstance(one, Failure) else (one.record, one.doubts)
+        shown = {key: value for key, value in msgspec.to_builtins(record).items() if key not in _INTERNAL}
+        finding = findings.get(record.item)
+        yield shown | {"attack": None if finding is None else finding.row(), "doubts": "; ".join(doubts) or None}
 
 
 def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -48,7 +53,7 @@ def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, dict):
             row |= flat(value, f"{prefix}{key}.")
         else:
-            row[prefix + key] = json.dumps(value) if isinstance(value, list) else value
+            row[prefix + key] = json.dumps(value) if isinstance(value, list | tuple) else value
     return row
 
 
@@ -65,8 +70,13 @@ def _csv(store: Store) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, _columns(rows), restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({key: _as_text(value) for key, value in row.items()} for row in rows)
     return text.getvalue()
+
+
+def _as_text(value: Any) -> Any:
+    """A spreadsheet runs text that begins like a formula; a quote in front keeps it text."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def _latex(store: Store) -> str:
@@ -78,22 +88,21 @@ def _latex(store: Store) -> str:
         r"\toprule",
         " & ".join(["item", "label", "class", "status", *heads]) + r" \\",
         r"\midrule",
-        *(_latex_row(record, config) for record in store.records()),
+        *(_latex_row(one, config) for one in prove_all(store.records(), config)),
         r"\bottomrule",
         r"\end{tabular}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _latex_row(record: dict[str, Any], config: RunConfig) -> str:
-    label = "" if record["label"] is None else int(record["label"])
-    cells = [str(int(record["item"])), str(label)]
-    if record["status"] == "error":
-        cells += ["", "error", *[""] * len(config.cosines)]
+def _latex_row(one: Proved | Failure, config: RunConfig) -> str:
+    record = one if isinstance(one, Failure) else one.record
+    cells = [str(record.item), "" if record.label is None else str(record.label)]
+    if isinstance(record, Record):
+        cells += [str(record.prediction), _plain(record.status)]
+        cells += [round_down(record.max_epsilon.get(exact_text(cosine), 0.0), 3) for cosine in config.cosines]
     else:
-        found = record["max_epsilon"]
-        cells += [str(int(record["prediction"])), _plain(record["status"])]
-        cells += [round_down(float(found[exact_text(cosine)]), 3) for cosine in config.cosines]
+        cells += ["", "error", *[""] * len(config.cosines)]
     return " & ".join(cells) + r" \\"
 
 
@@ -109,9 +118,9 @@ def _parquet(store: Store, out: Path) -> None:
         raise AttriboundError("parquet needs pyarrow: pip install 'attribound[parquet]'") from None
     rows = [flat(record) for record in public_records(store)]
     columns = {name: [row.get(name) for row in rows] for name in _columns(rows)}
-    partial = out.with_name(out.name + ".partial")
-    parquet.write_table(pyarrow.table(columns), partial)
-    partial.replace(out)
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(columns), sink)
+    write_whole(out, sink.getvalue().to_pybytes())
 
 
 _WRITERS: dict[str, Callable[[Store], str]] = {
@@ -120,3 +129,4 @@ _WRITERS: dict[str, Callable[[Store], str]] = {
     "latex": _latex,
     "parquet": lambda store: "",
 }
+FORMATS = tuple(_WRITERS)

@@ -3,28 +3,33 @@
 import bisect
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
+import msgspec
+import torch
 from torch import nn
 
 from attribound import checks as check
-from attribound.certificate import exact_text
-from attribound.certification import as_batch, check_field, model_hash
-from attribound.data import Dataset, open_data
+from attribound.certificates.certify import check_field, look_at
+from attribound.certificates.opening import open_field, open_model
+from attribound.certificates.record import Failure, Record
+from attribound.data import open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields.base import check_output
-from attribound.models import code_hash, load_model
+from attribound.hashes import model_hash
+from attribound.models import code_hash
 from attribound.noise import parse_noise
+from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
-from attribound.runs.work import Job, field_of
+from attribound.runs.work import Job
 
-_TRIED = 10
-"""If none of so many first inputs can be read, the data set is to blame and not an input."""
+COMPARED = 24
+"""The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
 
 
 @final
@@ -51,20 +56,20 @@ class Progress:
     @property
     def median(self) -> float | None:
         """Median certified epsilon so far (the lower of two middle ones)."""
-        return self.budgets[(len(self.budgets) - 1) // 2] if self.budgets else None
+        return lower_quantile(self.budgets, 0.5) if self.budgets else None
 
     @property
     def rate(self) -> float:
         """Inputs per second in this process."""
         return (self.done - self.begun_with) / max(time.perf_counter() - self.started, 1e-9)
 
-    def count(self, record: dict[str, Any], cosine: str) -> None:
+    def count(self, record: Record | Failure, cosine: str) -> None:
         """Take one more record into account."""
         self.done += 1
-        if record["status"] == "error":
+        if isinstance(record, Failure):
             self.errors += 1
         else:
-            bisect.insort(self.budgets, record["max_epsilon"][cosine])
+            bisect.insort(self.budgets, record.max_epsilon.get(cosine, 0.0))
 
 
 def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
@@ -80,20 +85,31 @@ def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
     parse_noise(config.noise)
     check_output(config.output)
     data = open_data(config.data)
-    model = load_model(config.model, config.arch, trust=trust)
+    model = open_model(config.subject, trust=trust)
     try:
         model = model.to(config.device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ArgumentError(f"cannot use --device {config.device}: {str(error).splitlines()[0]}") from None
-    check_field(field_of(config, model))
-    as_batch(model, _first_image(data).to(config.device))
+    check_field(open_field(config.subject, model))
+    if not len(data):
+        raise StoredDataError(f"{data.name} is empty")
+    look_at(model, torch.zeros(data.shape, device=config.device))
     hashes: dict[str, Any] = {
         "model_sha256": model_hash(model),
         "data_sha256": data.sha256(),
-        "code_sha256": code_hash(config.model),
+        "code_sha256": code_hash(config.model, config.arch),
     }
-    full = replace(config, **hashes)
+    full = msgspec.structs.replace(config, **hashes)
     return full, Job(full, trust, _shared(model))
+
+
+def share_alpha(config: RunConfig) -> RunConfig:
+    """The configuration whose alpha is shared among all its inputs: all certificates are true at once."""
+    total = len(open_data(config.data))
+    count = total if config.items is None else min(config.items, total)
+    if count < 1:
+        raise StoredDataError(f"{config.data} is empty")
+    return msgspec.structs.replace(config, alpha=config.alpha / count, simultaneous=count, items=count)
 
 
 def run(
@@ -128,8 +144,8 @@ def run(
             store.add(outcome)
             state.count(outcome.record, exact_text(job.config.cosines[0]))
             progress(state)
-            if strict and outcome.record["status"] == "error":
-                raise AttriboundError(f"item {outcome.item}: {outcome.record['message']} (--strict stops here)")
+            if strict and isinstance(outcome.record, Failure):
+                raise AttriboundError(f"item {outcome.item}: {outcome.record.message} (--strict stops here)")
     return state
 
 
@@ -137,22 +153,12 @@ def _begin(store: Store, items: Sequence[int], config: RunConfig, retry: bool) -
     state, wanted = Progress(len(items)), set(items)
     done: set[int] = set()
     for record in store.records():
-        if record["item"] in wanted and not (retry and record["status"] == "error"):
+        if record.item in wanted and not (isinstance(record, Failure) and (retry or record.passing)):
             state.count(record, exact_text(config.cosines[0]))
-            done.add(record["item"])
+            done.add(record.item)
     state.begun_with, state.started = state.done, time.perf_counter()
-    chosen = set(items[: config.pictures])
-    return state, [Task(item, item in chosen) for item in items if item not in done]
-
-
-def _first_image(data: Dataset) -> Any:
-    problem: Exception = StoredDataError(f"{data.name} is empty")
-    for index in range(min(len(data), _TRIED)):
-        try:
-            return data.image(index)
-        except AttriboundError as error:
-            problem = error
-    raise problem
+    pictured, compared = set(items[: config.pictures]), set(items[:COMPARED])
+    return state, [Task(item, item in pictured, item in compared) for item in items if item not in done]
 
 
 def _shared(model: nn.Module) -> dict[str, Any]:

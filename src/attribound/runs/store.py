@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, final
 
+import msgspec
 import numpy as np
 
+from attribound.certificates.finding import Finding
+from attribound.certificates.record import READERS, Failure, Record, decode, encode
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.runs.config import RunConfig
 from attribound.runs.tasks import Outcome
 
-FORMAT = 1
+FORMAT = 2
 _FILE, _LOCK = "run.sqlite", "lock.sqlite"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -119,26 +122,30 @@ class Store:
             stored = self._get("format")
         except (sqlite3.Error, json.JSONDecodeError) as error:
             raise StoredDataError(f"{self.path} is not a run: {error}") from None
+        if stored in READERS:
+            raise StoredDataError(
+                f"{self.path} has format {stored}, which attribound {READERS[stored]} reads, not this one"
+            )
         if stored != FORMAT:
-            raise StoredDataError(f"{self.path} has format {stored}, expected {FORMAT}")
+            raise StoredDataError(f"{self.path} has format {stored!r}, expected {FORMAT}")
 
     # --- writing -------------------------------------------------------------------------------------------
 
     def add(self, outcome: Outcome) -> None:
         """Store one input's record and pictures, all or nothing."""
         with self._connection:
-            text = json.dumps(outcome.record, allow_nan=False)
+            text = encode(outcome.record).decode()
             self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (outcome.item, text))
             for name, values in outcome.pictures.items():
                 self._add_picture(outcome.item, name, values)
 
-    def add_finding(self, item: int, finding: dict[str, Any], attacked: FloatArray | None = None) -> None:
-        """Store what an attack found on one input, with the attacked map."""
+    def add_finding(self, finding: Finding, pictures: dict[str, FloatArray]) -> None:
+        """Store what an attack found on one input, with pictures: the attacked map, the change."""
         with self._connection:
-            text = json.dumps(finding, allow_nan=False)
-            self._connection.execute("INSERT OR REPLACE INTO findings VALUES (?, ?)", (item, text))
-            if attacked is not None:
-                self._add_picture(item, "attacked", attacked)
+            text = msgspec.json.encode(finding).decode()
+            self._connection.execute("INSERT OR REPLACE INTO findings VALUES (?, ?)", (finding.item, text))
+            for name, values in pictures.items():
+                self._add_picture(finding.item, name, values)
 
     def note(self, key: str, value: Any) -> None:
         """Remember a fact about the run."""
@@ -168,26 +175,34 @@ class Store:
         """The inputs that have a record."""
         return {int(item) for (item,) in self._select("SELECT item FROM records")}
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[Record | Failure]:
         """All records in order of their item, one at a time."""
-        yield from self._objects("SELECT record FROM records ORDER BY item")
+        for item, text in self._select("SELECT item, record FROM records ORDER BY item"):
+            yield self._record(item, text)
 
-    def record(self, item: int) -> dict[str, Any] | None:
+    def record(self, item: int) -> Record | Failure | None:
         """One record."""
-        return next(self._objects("SELECT record FROM records WHERE item = ?", item), None)
+        rows = self._select("SELECT item, record FROM records WHERE item = ?", item)
+        return next((self._record(number, text) for number, text in rows), None)
 
-    def findings(self) -> dict[int, dict[str, Any]]:
+    def findings(self) -> dict[int, Finding]:
         """What attacks found, by item."""
-        return {int(one["item"]): one for one in self._objects("SELECT finding FROM findings ORDER BY item")}
+        found: dict[int, Finding] = {}
+        for item, text in self._select("SELECT item, finding FROM findings ORDER BY item"):
+            try:
+                found[int(item)] = msgspec.json.decode(text, type=Finding)
+            except (msgspec.MsgspecError, TypeError, UnicodeDecodeError) as error:
+                raise StoredDataError(f"{self.path} holds a broken finding (item {item}): {error}") from None
+        return found
 
     def pictured(self) -> list[int]:
         """The inputs with pictures."""
         return [int(item) for (item,) in self._select("SELECT DISTINCT item FROM pictures ORDER BY item")]
 
-    def pictures(self, item: int) -> dict[str, FloatArray]:
-        """Pictures of one input by name: input, plain, smoothed, attacked."""
+    def pictures(self, item: int, *names: str) -> dict[str, FloatArray]:
+        """Pictures of one input by name (input, plain, smoothed, attacked, change): these, or all of them."""
         rows = self._select("SELECT name, shape, float32 FROM pictures WHERE item = ?", item)
-        return {str(name): self._unpack(shape, content) for name, shape, content in rows}
+        return {str(name): self._unpack(shape, content) for name, shape, content in rows if not names or name in names}
 
     def _unpack(self, shape: str, content: bytes) -> FloatArray:
         try:
@@ -200,17 +215,11 @@ class Store:
         except (ValueError, TypeError, zlib.error) as error:
             raise StoredDataError(f"{self.path} holds a broken picture: {error}") from None
 
-    def _objects(self, query: str, *values: int) -> Iterator[dict[str, Any]]:
-        try:
-            for (text,) in self._select(query, *values):
-                found = json.loads(text)
-                if not isinstance(found, dict) or not isinstance(found.get("item"), int):
-                    raise StoredDataError(f"{self.path} holds a record that is none")
-                yield found
-        except (ValueError, TypeError) as error:
-            if isinstance(error, StoredDataError):
-                raise
-            raise StoredDataError(f"{self.path} holds a broken record: {error}") from None
+    def _record(self, item: Any, text: Any) -> Record | Failure:
+        record = decode(text, f"item {item} of {self.path}")
+        if record.item != item:
+            raise StoredDataError(f"{self.path} holds the record of item {record.item} in place of item {item}")
+        return record
 
     def _select(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
         try:
@@ -221,6 +230,19 @@ class Store:
     def _get(self, key: str) -> Any:
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else json.loads(row[0])
+
+
+def copy_run(source: Path, out: Path) -> int:
+    """Copy a run with SQLite's own backup, which is whole also while the run is written; returns the record count."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise StoredDataError(f"expected a new folder for the copy, but {out} exists")
+    with Store.read(source) as store:
+        count = len(store.done())
+        out.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(sqlite3.connect(out / _FILE)) as target:
+            store._connection.backup(target)
+            target.execute("PRAGMA journal_mode=DELETE")
+    return count
 
 
 def _connect(file: Path, *, readonly: bool = False) -> sqlite3.Connection:

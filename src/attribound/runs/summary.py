@@ -1,17 +1,22 @@
-"""What a run found, read record by record."""
+"""What a run found, read record by record; every number is one that the records' evidence proves."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from attribound.certificate import exact_text
+from attribound.certificates.finding import Finding
+from attribound.certificates.record import Failure
+from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
+from attribound.runs.proved import Proved, prove_all
 from attribound.runs.store import Store
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+CHANCE = 0.9
+"""The quantile of the cosines between maps of different inputs that a certified cosine should exceed."""
 
 
 @final
@@ -22,22 +27,34 @@ class Summary:
     Attributes:
         config: what was run.
         counts: inputs by status.
+        correct: inputs certified at all whose prediction is their label; None without labels.
         accuracy: share classified as labelled; None without labels.
         accuracy_noisy: the same under the noise.
         quantiles: per cosine, quantiles of the largest certified epsilon.
+        visible: per cosine, the median epsilon for maps as sampled.
         fractions: per cosine, share of all inputs (errors included) certified at each epsilon.
+        fidelity: median cosine of smoothed and plain maps.
+        chance: the 90 % quantile of the cosines between maps of different inputs; None if too few are stored.
+        reasons: why inputs are uncertified: the first few reasons.
         errors: the first few error messages.
+        doubtful: records that state more than they prove, or do not belong here, and why.
         attacked: attacked inputs, violated certificates, median gap between found and certified cosine.
         seconds: work in all.
     """
 
     config: RunConfig
     counts: dict[str, int]
+    correct: int | None
     accuracy: float | None
     accuracy_noisy: float | None
     quantiles: dict[str, dict[str, float]]
+    visible: dict[str, float]
     fractions: dict[str, dict[str, float]]
+    fidelity: float | None
+    chance: float | None
+    reasons: list[dict[str, Any]]
     errors: list[dict[str, Any]]
+    doubtful: dict[int, str]
     attacked: dict[str, Any] | None
     seconds: float
 
@@ -55,40 +72,92 @@ class Summary:
 def summarise(store: Store) -> Summary:
     """Read a run's records once; memory is a few numbers per record."""
     config = store.config
-    counts: Counter[str] = Counter()
-    budgets: dict[str, list[float]] = {exact_text(cosine): [] for cosine in config.cosines}
-    right, noisy, errors, seconds = [], [], list[dict[str, Any]](), 0.0
-    for record in store.records():
-        counts[str(record["status"])] += 1
-        seconds += float(record["seconds"])
-        if record["status"] == "error":
-            errors += [{"item": record["item"], "message": str(record["message"])}] if len(errors) < 5 else []
-            continue
-        for key, values in budgets.items():
-            values.append(float(record["max_epsilon"][key]))
-        if record["label"] is not None:
-            right.append(record["label"] == record["prediction"])
-            noisy.append(float(record["accuracy_noisy"]))
-    return Summary(
-        config=config,
-        counts=dict(counts),
-        accuracy=_mean(right),
-        accuracy_noisy=_mean(noisy),
-        quantiles={key: _quantiles(values) for key, values in budgets.items()},
-        fractions={key: _fractions(values, config.epsilons, counts.total()) for key, values in budgets.items()},
-        errors=errors,
-        attacked=_attacked(store),
-        seconds=seconds,
-    )
+    tally = _Tally(config)
+    for one in prove_all(store.records(), config):
+        tally.take(one)
+    return tally.summary(config, list(store.findings().values()), chance_level(store))
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return float(np.mean(found)) if found else None
+class _Tally:
+    """Running lists over the records of one run."""
+
+    def __init__(self, config: RunConfig) -> None:
+        keys = [exact_text(cosine) for cosine in config.cosines]
+        self.counts: Counter[str] = Counter()
+        self.budgets: dict[str, list[float]] = {key: [] for key in keys}
+        self.visible: dict[str, list[float]] = {key: [] for key in keys}
+        self.right, self.noisy, self.fidelity = list[bool](), list[float](), list[float]()
+        self.reasons, self.errors = list[dict[str, Any]](), list[dict[str, Any]]()
+        self.doubtful: dict[int, str] = {}
+        self.correct, self.seconds = 0, 0.0
+
+    def take(self, one: Proved | Failure) -> None:
+        """Count one record."""
+        if isinstance(one, Failure):
+            self.counts[one.status] += 1
+            self.seconds += one.seconds
+            _note(self.errors, one.item, one.message)
+            return
+        record = one.record
+        self.counts[record.status] += 1
+        self.seconds += record.seconds
+        for key in self.budgets:
+            self.budgets[key].append(record.max_epsilon.get(key, 0.0))
+            self.visible[key].append(record.max_visible_epsilon.get(key, 0.0))
+        if record.fidelity is not None:
+            self.fidelity.append(record.fidelity)
+        if record.label is not None:
+            self.right.append(record.label == record.prediction)
+            self.noisy.append(record.accuracy_noisy or 0.0)
+            self.correct += self.right[-1] and record.status != "uncertified"
+        if record.reason:
+            _note(self.reasons, record.item, record.reason)
+        if one.doubts:
+            self.doubtful[record.item] = "; ".join(one.doubts)
+
+    def summary(self, config: RunConfig, findings: Sequence[Finding], chance: float | None) -> Summary:
+        """The numbers that follow."""
+        return Summary(
+            config=config,
+            counts=dict(self.counts),
+            correct=self.correct if self.right else None,
+            accuracy=_mean(self.right),
+            accuracy_noisy=_mean(self.noisy),
+            quantiles={key: _quantiles(values) for key, values in self.budgets.items()},
+            visible={key: lower_quantile(values, 0.5) for key, values in self.visible.items()},
+            fractions={k: _fractions(v, config.epsilons, self.counts.total()) for k, v in self.budgets.items()},
+            fidelity=lower_quantile(self.fidelity, 0.5) if self.fidelity else None,
+            chance=chance,
+            reasons=self.reasons,
+            errors=self.errors,
+            doubtful=self.doubtful,
+            attacked=_attacked(findings),
+            seconds=self.seconds,
+        )
+
+
+def chance_level(store: Store, most: int = 24) -> float | None:
+    """The 90 % quantile of the cosines between smoothed maps of different inputs; None with fewer than three maps."""
+    maps = [store.pictures(item, "smoothed").get("smoothed") for item in store.pictured()[:most]]
+    flat = [one.ravel() / (np.linalg.norm(one) or 1.0) for one in maps if one is not None]
+    flat = [one for one in flat if one.shape == flat[0].shape]
+    if len(flat) < 3:
+        return None
+    cosines = np.stack(flat) @ np.stack(flat).T
+    return lower_quantile(cosines[np.triu_indices(len(flat), 1)].tolist(), CHANCE)
+
+
+def _note(notes: list[dict[str, Any]], item: int, message: str) -> None:
+    if len(notes) < 5:
+        notes.append({"item": item, "message": message})
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
 
 
 def _quantiles(values: list[float]) -> dict[str, float]:
-    return {f"{q:g}": float(np.quantile(values, q, method="lower")) for q in QUANTILES} if values else {}
+    return {f"{q:g}": lower_quantile(values, q) for q in QUANTILES} if values else {}
 
 
 def _fractions(values: list[float], epsilons: tuple[float, ...], total: int) -> dict[str, float]:
@@ -96,12 +165,11 @@ def _fractions(values: list[float], epsilons: tuple[float, ...], total: int) -> 
     return {exact_text(epsilon): float((array >= epsilon).sum() / max(total, 1)) for epsilon in epsilons}
 
 
-def _attacked(store: Store) -> dict[str, Any] | None:
-    findings = list(store.findings().values())
+def _attacked(findings: Sequence[Finding]) -> dict[str, Any] | None:
     if not findings:
         return None
     return {
         "items": len(findings),
-        "violated": sum(bool(one["violated"]) for one in findings),
-        "median_gap": float(np.median([float(one["gap"]) for one in findings])),
+        "violated": sum(one.violated for one in findings),
+        "median_gap": lower_quantile([one.gap for one in findings], 0.5),
     }

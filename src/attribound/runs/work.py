@@ -3,22 +3,24 @@
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
+import msgspec
 import torch
 from torch import Tensor, nn
 
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.certify import Certifier
+from attribound.certificates.opening import open_field, open_model
+from attribound.certificates.record import Failure
 from attribound.checks import FloatArray
-from attribound.certificate import Certificate
-from attribound.certification import certify, input_hash
 from attribound.data import Dataset, open_data
 from attribound.errors import AttriboundError
-from attribound.estimation import chunk_generator
-from attribound.fields import Bounded, make_field
-from attribound.fields.base import Output
-from attribound.models import load_model
+from attribound.fields import Bounded
+from attribound.fields.base import forward
 from attribound.noise import parse_noise
+from attribound.randomness import Purpose, stream
 from attribound.runs.config import RunConfig
 from attribound.runs.tasks import Outcome, Task
 
@@ -32,7 +34,7 @@ class Job:
 
     Attributes:
         config: the run.
-        trust: load exported programs too.
+        trust: load programs (TorchScript, exported) too.
         weights: the model's tensors, to be shared rather than loaded again; None: load them.
     """
 
@@ -50,15 +52,25 @@ class Worker:
     """
 
     def __init__(self, job: Job) -> None:
-        self.config = job.config
-        self.data: Dataset = open_data(job.config.data)
+        self.config = config = job.config
+        self.data: Dataset = open_data(config.data)
         self.model = _model(job)
-        self.noise = parse_noise(job.config.noise)
+        self.noise = parse_noise(config.noise)
+        self.certifier = Certifier(
+            open_field(config.subject, self.model),
+            noise=self.noise,
+            samples=config.samples,
+            alpha=config.alpha,
+            cells=config.cells,
+            epsilons=config.epsilons,
+            cosines=config.cosines,
+            subject=config.subject,
+        )
 
     @property
     def bounded(self) -> Bounded:
         """The field that the run certifies."""
-        return field_of(self.config, self.model)
+        return self.certifier.field
 
     def run(self, task: Task) -> Outcome:
         """Certify one input; whatever goes wrong with it becomes its record."""
@@ -67,59 +79,50 @@ class Worker:
             return self.certify(task)[1]
         except Exception as error:  # one bad input may not stop a run
             message = str(error) if isinstance(error, AttriboundError) else f"{type(error).__name__}: {error}"
-            record = {"item": task.item, "label": self._label(task.item), "status": "error"}
-            record |= {"message": " ".join(message.split()) or type(error).__name__}
-            return Outcome(task.item, {**record, "seconds": time.perf_counter() - started})
+            return Outcome(
+                task.item,
+                Failure(
+                    item=task.item,
+                    message=" ".join(message.split()) or type(error).__name__,
+                    seconds=time.perf_counter() - started,
+                    passing=isinstance(error, MemoryError)
+                    or "out of memory" in message
+                    or "allocate memory" in message,
+                ),
+            )
 
     def certify(self, task: Task) -> tuple[Certificate, Outcome]:
         """The certificate of one input, and what a run keeps of it."""
         config, started = self.config, time.perf_counter()
         x = self.data.image(task.item).to(config.device)
-        found: Certificate = certify(
-            self.bounded,
-            x,
-            noise=self.noise,
-            samples=config.samples,
-            alpha=config.alpha,
-            seed=config.seed,
-            item=task.item,
+        label = self.data.label(task.item)
+        found = self.certifier(x, seed=config.seed, item=task.item, label=label)
+        record = msgspec.structs.replace(
+            found.record,
+            accuracy_noisy=None if label is None else self._accuracy(x, task.item, label),
+            seconds=time.perf_counter() - started,
         )
-        found = replace(found, label=self._label(task.item))
-        record = found.to_stored(config.epsilons, config.cosines)
-        record |= {"accuracy_noisy": self._accuracy(x, task.item), "seconds": time.perf_counter() - started}
-        return found, Outcome(task.item, record, self._pictures(x, found) if task.picture else {})
+        return Certificate(record, found.map), Outcome(task.item, record, self._pictures(x, found, task))
 
-    def _pictures(self, x: Tensor, found: Certificate) -> dict[str, FloatArray]:
-        plain = self.bounded.base.attribute(x[None], found.target)[0].detach().cpu().double().numpy()
-        return {"input": x.cpu().double().numpy(), "plain": plain, "smoothed": found.attribution}
+    def _pictures(self, x: Tensor, found: Certificate, task: Task) -> dict[str, FloatArray]:
+        kept = {"smoothed": found.attribution} if task.map or task.picture else {}
+        if task.picture:
+            generator = stream(Purpose.PROBE, found.seed, task.item, 1, x.device)
+            rows = x.expand(self.bounded.block, *x.shape)
+            plain = self.bounded.base.attribute(rows, found.target, generator=generator).mean(dim=0)
+            kept |= {"input": x.cpu().double().numpy(), "plain": plain.detach().cpu().double().numpy()}
+        return kept
 
-    def _accuracy(self, x: Tensor, item: int) -> float:
+    def _accuracy(self, x: Tensor, item: int, label: int) -> float:
         """Share of noisy copies that are classified as labelled."""
-        generator = chunk_generator(self.config.seed, item, 0, x.device, purpose="accuracy")
+        generator = stream(Purpose.ACCURACY, self.config.seed, item, 0, x.device)
         with torch.no_grad():
-            logits = self.model(x + self.noise.draw(_NOISY_COPIES, x, generator))
-        return float((logits.argmax(dim=1) == self._label(item)).double().mean())
-
-    def _label(self, item: int) -> int:
-        return self.data.label(item)
-
-
-def field_of(config: RunConfig, model: nn.Module) -> Bounded:
-    """The field that a run certifies."""
-    output: Output = "probability" if config.output == "probability" else "logit"
-    return make_field(model, config.attribution, config.bound, output)
-
-
-def input_of(data: Dataset, item: int, sha256: str) -> Tensor:
-    """An input of a run, if it is still the one that was certified."""
-    x = data.image(item)
-    if input_hash(x) != sha256:
-        raise AttriboundError(f"item {item} of {data.name} is not the input that was certified")
-    return x
+            logits = forward(self.model, self.noise.copies(x, _NOISY_COPIES, generator))
+        return float((logits.argmax(dim=1) == label).double().mean())
 
 
 def _model(job: Job) -> nn.Module:
-    model = load_model(job.config.model, job.config.arch, trust=job.trust)
+    model = open_model(job.config.subject, trust=job.trust)
     if job.weights is not None and not isinstance(model, torch.jit.ScriptModule):
         model.load_state_dict(dict(job.weights), assign=True)
         for parameter in model.parameters():

@@ -5,10 +5,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from attribound.errors import StoredDataError
+from attribound.files import write_whole
 
 
 def save_checkpoint(
@@ -19,11 +20,8 @@ def save_checkpoint(
     for index, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
     tensors |= {"generator": generator.get_state(), "epoch": torch.tensor(epoch)}
-    partial = path.with_name(path.name + ".partial")
-    save_file(
-        {name: value.detach().clone().contiguous() for name, value in tensors.items()}, partial, {"recipe": recipe}
-    )
-    partial.replace(path)
+    plain = {name: value.detach().clone().contiguous() for name, value in tensors.items()}
+    write_whole(path, save(plain, {"recipe": recipe}))
 
 
 def load_checkpoint(

@@ -28,7 +28,7 @@ class Consistency(Objective):
         """Both terms from the same two noisy copies: one forward pass each."""
         entropies, gradients = [], []
         for _ in range(2):
-            points = (inputs + self.noise.draw(len(inputs), inputs[0], generator)).requires_grad_(True)
+            points = self.noise.onto(inputs, generator).requires_grad_(True)
             logits = model(points)
             entropies.append(functional.cross_entropy(logits, labels))
             chosen = logits.gather(1, labels[:, None]).sum()

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from attribound import checks as check
-from attribound.certification import model_hash
 from attribound.data import Dataset
 from attribound.errors import AttriboundError
-from attribound.fields.base import Model
+from attribound.fields.base import Model, forward
+from attribound.hashes import model_hash
 from attribound.noise import Noise
 from attribound.training.base import Objective
 from attribound.training.checkpoint import load_checkpoint, save_checkpoint
@@ -150,6 +150,6 @@ def accuracy(model: Model, data: Dataset, noise: Noise | None = None, seed: int 
     with torch.no_grad():
         for chosen in torch.arange(len(data)).split(512):
             x, y = data.batch(chosen)
-            points = x if noise is None else x + noise.draw(len(x), x[0], generator)
-            right += int((model(points).argmax(dim=1) == y).sum())
+            points = x if noise is None else noise.onto(x, generator)
+            right += int((forward(model, points).argmax(dim=1) == y).sum())
     return right / len(data)

@@ -27,7 +27,7 @@ class WithNoise(Objective):
 
     def loss(self, model: nn.Module, inputs: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
         """The base objective's loss on noisy inputs."""
-        noisy = inputs + self.noise.draw(len(inputs), inputs[0], generator)
+        noisy = self.noise.onto(inputs, generator)
         if self.share < 1:
             chosen = torch.rand(len(inputs), generator=generator) < self.share
             noisy = torch.where(chosen.view(-1, *[1] * (inputs.ndim - 1)), noisy, inputs)

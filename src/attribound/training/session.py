@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import nn
 
 from attribound.data import Dataset
 from attribound.errors import ArgumentError
+from attribound.files import write_whole
 from attribound.noise import Gaussian, Noise
 from attribound.training.base import Objective
 from attribound.training.loop import Progress, Report, Schedule, accuracy, fit
@@ -66,23 +67,22 @@ def train(
         **measure(model, test, noise or Gaussian(0.25)),
         "date": datetime.now(UTC).date().isoformat(),
     }
-    partial = out.with_name(out.name + ".partial")
-    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, partial)
-    out.with_suffix(".json").write_text(json.dumps(card, indent=1) + "\n")
-    partial.replace(out)
+    weights = {name: value.contiguous() for name, value in model.state_dict().items()}
+    write_whole(out.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
+    write_whole(out, save(weights))
     checkpoint.unlink(missing_ok=True)
     return card
 
 
 def measure(model: nn.Module, test: Dataset, noise: Noise) -> dict[str, Any]:
     """Accuracy on the test data, clean and under noise."""
-    sigma = noise.sigma_per_feature(test.image(0).numel())
+    law = noise.law(test.image(0).numel())
     return {
         "test_data": test.name,
         "test_inputs": len(test),
         "test_accuracy": accuracy(model, test),
         "test_accuracy_noisy": accuracy(model, test, noise=noise),
-        "noise": {"kind": noise.kind, "scale": noise.scale, "sigma": sigma},
+        "noise": {"kind": law.kind, "scale": law.scale, "sigma": law.sigma},
     }
 
 

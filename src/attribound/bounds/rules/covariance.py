@@ -46,7 +46,9 @@ class Covariance(Rule):
                 ratio = (cut.missing + spread * cut.deviation) / (kappa * (1 - cut.missing))
             return np.where(np.isnan(ratio), np.inf, ratio)
 
-        worst = smallest(sine, evidence.law, epsilon, kappa.size) * (1 + 1e-12)  # a root follows: it magnifies rounding
+        worst = smallest(sine, evidence.law, epsilon, kappa.shape[:-1]) * (
+            1 + 1e-12
+        )  # a root follows: it magnifies rounding
         return np.where(worst < 1, np.sqrt(np.maximum((1 - worst) * (1 + worst), 0.0)), VACUOUS)
 
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
@@ -54,7 +56,7 @@ class Covariance(Rule):
         reach = _wide(np.asarray(evidence.limit, np.float64) + evidence.norm_upper)
         spread = _wide(np.sqrt(evidence.eigenvalue))
         return smallest(
-            lambda cut: reach * cut.missing + spread * cut.deviation, evidence.law, epsilon, reach.size
+            lambda cut: reach * cut.missing + spread * cut.deviation, evidence.law, epsilon, reach.shape[:-1]
         )
 
 
@@ -63,18 +65,21 @@ def _wide(values: FloatArray) -> FloatArray:
     return np.asarray(values, np.float64)[..., None]
 
 
-def smallest(value: Callable[[Truncation], FloatArray], law: Law, epsilon: FloatArray, records: int) -> FloatArray:
+def smallest(
+    value: Callable[[Truncation], FloatArray], law: Law, epsilon: FloatArray, records: tuple[int, ...]
+) -> FloatArray:
     """The smallest value over truncations.
 
     Args:
         value: of truncations (..., L), for all records at once.
         law: what is truncated.
         epsilon: shifts; broadcast against the records.
-        records: how many there are: many questions at once are answered with a coarser grid, which is valid too.
+        records: shape of the evidence. Many questions at once are answered with a coarser grid, which is valid too.
     """
     shift = np.asarray(epsilon, np.float64)
-    if records * shift.size <= _MANY or law.levels == 1 or shift.ndim == 0 or shift.shape[-1] == 1:
-        return _zoomed(value, law, shift, 1 if records * shift.size > _MANY else _ZOOMS)
+    many = np.prod(np.broadcast_shapes(records, shift.shape), dtype=int) > _MANY
+    if not many or law.levels == 1 or shift.ndim == 0 or shift.shape[-1] == 1:
+        return _zoomed(value, law, shift, 1 if many else _ZOOMS)
     columns = [_zoomed(value, law, shift[..., at : at + 1], 1) for at in range(shift.shape[-1])]
     return np.concatenate(columns, axis=-1)
 
@@ -98,4 +103,5 @@ def _zoomed(value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArr
 
 
 def _near(at: np.ndarray, step: int, law: Law) -> np.ndarray:
-    return np.clip(at + step, 0, law.levels - 1)[..., None]
+    near: np.ndarray = np.clip(at + step, 0, law.levels - 1)[..., None]
+    return near

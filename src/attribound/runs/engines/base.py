@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 
+from attribound.certificates.record import Failure
 from attribound.runs.tasks import Outcome, Task
 from attribound.runs.work import Job
 
@@ -26,7 +27,7 @@ class Engine(ABC):
 def lost(task: Task, deaths: int) -> Outcome:
     """The outcome of an input whose worker died again and again."""
     message = f"its worker died {deaths} times (out of memory?)"
-    return Outcome(task.item, {"item": task.item, "label": None, "status": "error", "message": message, "seconds": 0.0})
+    return Outcome(task.item, Failure(item=task.item, message=message, passing=True))
 
 
 MOST_DEATHS = 3

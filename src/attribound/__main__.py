@@ -1,0 +1,5 @@
+"""`python -m attribound`."""
+
+from attribound.cli import main
+
+main()

@@ -1,0 +1,115 @@
+"""Open a subject again: the very model, input and field that a record is about, or a refusal that says why."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import msgspec
+from torch import Tensor, nn
+
+from attribound.certificates.subject import Subject
+from attribound.data import Dataset, open_data
+from attribound.errors import ArgumentError, AttriboundError, StoredDataError
+from attribound.fields import Bounded, make_field
+from attribound.fields.base import Output
+from attribound.hashes import input_hash, model_hash
+from attribound.models import SHIPPED, code_hash, load_model
+from attribound.noise import Noise, parse_noise
+
+
+@final
+@dataclass(frozen=True)
+class Opened:
+    """A subject that can be sampled and attacked again."""
+
+    field: Bounded
+    x: Tensor
+    noise: Noise
+
+
+@final
+class Opener:
+    """Opens subjects; models and data that several subjects share are loaded once."""
+
+    def __init__(
+        self, *, model: str | None = None, arch: str | None = None, data: str | None = None, trust: bool = False
+    ) -> None:
+        """What the user repeats, because no file may choose it.
+
+        Args:
+            model: the model: needed where naming it would run code, or where it had no name.
+            arch: architecture of a file of weights.
+            data: the data: needed where they had no name.
+            trust: load programs (TorchScript, exported) too.
+        """
+        self._model, self._arch, self._data, self._trust = model, arch, data, trust
+        self._networks: dict[tuple[str, str | None, str | None], nn.Module] = {}
+        self._sources: dict[str, Dataset] = {}
+
+    def __call__(self, subject: Subject) -> Opened:
+        """The field, input and noise of a subject; a model or input with another hash is refused."""
+        named = _named(subject, self._model, self._arch, self._data)
+        network, source = self._network(named), self._source(named.data)
+        code = code_hash(named.model, named.arch)
+        if model_hash(network) != subject.model_sha256 or (subject.code_sha256 and code != subject.code_sha256):
+            raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs")
+        x = open_input(_found(named, source) if self._data else named, source)
+        return Opened(open_field(named, network), x, parse_noise(subject.noise, subject.units))
+
+    def _network(self, named: Subject) -> nn.Module:
+        key = (named.model, named.arch, named.denoiser)
+        if key not in self._networks:
+            self._networks[key] = open_model(named, trust=self._trust)
+        return self._networks[key]
+
+    def _source(self, spec: str) -> Dataset:
+        if spec not in self._sources:
+            self._sources[spec] = open_data(spec)
+        return self._sources[spec]
+
+
+def open_model(subject: Subject, *, trust: bool = False) -> nn.Module:
+    """The model that a subject names."""
+    return load_model(subject.model, subject.arch, trust=trust)
+
+
+def open_field(subject: Subject, model: nn.Module) -> Bounded:
+    """The bounded field that a subject names, on this model."""
+    output: Output = "probability" if subject.output == "probability" else "logit"
+    return make_field(model, subject.attribution, subject.bound, output, subject.maps)
+
+
+def open_input(subject: Subject, source: Dataset) -> Tensor:
+    """The input that a subject names, if it is still the one that was certified."""
+    if subject.item < len(source) and input_hash(x := source.image(subject.item)) == subject.input_sha256:
+        return x
+    raise StoredDataError(f"item {subject.item} of {source.name} is not the input that was certified")
+
+
+def _named(subject: Subject, model: str | None, arch: str | None, data: str | None) -> Subject:
+    """The subject with what the user repeated; what would run code is never taken from a file."""
+    named = subject
+    if model is not None:
+        named = msgspec.structs.replace(named, model=model, arch=arch)
+    elif not subject.model:
+        raise ArgumentError("this was certified in Python, where its model had no name: repeat it as --model")
+    elif subject.model not in SHIPPED and Path(subject.model).suffix != ".safetensors":
+        raise ArgumentError(
+            f"the record names {subject.model!r}, which may run code: repeat it as --model if you trust it"
+        )
+    if data is not None:
+        return msgspec.structs.replace(named, data=data)
+    if not subject.data:
+        raise ArgumentError("this was certified in Python, where its data had no name: repeat them as --data")
+    return named
+
+
+def _found(subject: Subject, source: Dataset) -> Subject:
+    """The subject with the number that its input has in these data: in Python inputs are not numbered."""
+    for item in [subject.item, *range(len(source))]:
+        try:
+            if item < len(source) and input_hash(source.image(item)) == subject.input_sha256:
+                return msgspec.structs.replace(subject, item=item)
+        except AttriboundError:
+            continue
+    raise StoredDataError(f"no input of {source.name} is the one that was certified")

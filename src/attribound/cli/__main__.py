@@ -1,5 +1,0 @@
-"""`python -m attribound.cli`."""
-
-from attribound.cli import main
-
-main()

@@ -1,0 +1,73 @@
+"""Check a whole run: every record against its evidence and its configuration, and some of them sampled again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.certify import certify_again
+from attribound.certificates.opening import Opener
+from attribound.certificates.record import Failure, Record
+from attribound.certificates.verify import compare, verify_record
+from attribound.runs.proved import prove_all
+from attribound.runs.store import Store
+
+
+@final
+@dataclass(frozen=True)
+class RunCheck:
+    """Outcome of a check.
+
+    Attributes:
+        records: how many were checked.
+        resampled: how many were sampled again.
+        problems: what is wrong, by item.
+    """
+
+    records: int
+    resampled: int
+    problems: dict[int, list[str]]
+
+
+def check_run(
+    path: Path,
+    *,
+    resample: int = 0,
+    opener: Opener | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> RunCheck:
+    """Derive every record's numbers anew, and sample the first `resample` certified ones again.
+
+    Args:
+        path: the run.
+        resample: how many records to sample again.
+        opener: opens their subjects.
+        progress: called with (records sampled again, how many in all).
+    """
+    problems: dict[int, list[str]] = {}
+    count, chosen = 0, list[Record]()
+    with Store.read(path) as store:
+        for one in prove_all(store.records(), store.config):
+            count += 1
+            if isinstance(one, Failure):
+                continue
+            if one.doubts:
+                problems[one.record.item] = list(one.doubts)
+            if len(chosen) < resample and one.record.status != "uncertified":
+                chosen.append(one.record)
+    for number, record in enumerate(chosen):
+        progress(number, len(chosen))
+        found = _sampled_again(record, opener or Opener())
+        if found:
+            problems.setdefault(record.item, []).extend(found)
+    progress(len(chosen), len(chosen))
+    return RunCheck(count, len(chosen), problems)
+
+
+def _sampled_again(record: Record, opener: Opener) -> list[str]:
+    certificate = Certificate(record)
+    opened = opener(record.subject)
+    return verify_record(certificate).problems + compare(
+        certificate, certify_again(certificate, opened.field, opened.x, opened.noise)
+    )

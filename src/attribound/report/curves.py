@@ -139,7 +139,7 @@ def _reach(blocks: Sequence[Block]) -> float:
     best = 0.0
     for block in blocks:
         law = block.evidence.law
-        halves = law.reach * 0.5 ** np.arange(_HALVINGS)
+        halves: FloatArray = law.reach * np.ldexp(1.0, -np.arange(_HALVINGS))
         held = (block.evidence.cosine(halves) >= 0).any(axis=0)
         if not held.any() or 2 * (low := float(halves[held.argmax()])) <= best:
             continue

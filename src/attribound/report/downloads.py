@@ -50,7 +50,7 @@ class DownloadWriter:
             column = self.columns.setdefault(key, [])
             column += [None] * (self.count - len(column))
             if not column or column[-1] != value:
-                self.left -= len(json.dumps(value)) + 1
+                self.left -= len(str(value)) + 3
             column.append(value)
         self.count += 1
 

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -117,8 +116,8 @@ def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str,
         "total": run.summary.total,
         "cosines": [exact_text(cosine) for cosine in proofs.cosines],
         "degrees": [degrees(cosine) for cosine in proofs.cosines],
-        "scale": asdict(proofs.scale),
-        "counts": asdict(verdict.counts),
+        "scale": vars(proofs.scale),
+        "counts": vars(verdict.counts),
         "start": {"cosine": verdict.cosine, "stop": verdict.stop},
         "drawn": _drawn(run),
         "sentences": verdict.sentences,
@@ -132,7 +131,7 @@ def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str,
         "details": {place[row]: detail for row, detail in shown.items()},
         "charts": _charts(run),
         "config": run.config.to_json(),
-        "download": asdict(run.downloads),
+        "download": vars(run.downloads),
         "file": "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name) or "records",
     }
 

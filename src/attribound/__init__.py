@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from attribound.fields import Clip as Clip
     from attribound.fields import Explanation as Explanation
     from attribound.fields import Field as Field
+    from attribound.fields import GradCAM as GradCAM
+    from attribound.fields import GradCAMPlusPlus as GradCAMPlusPlus
     from attribound.fields import Grouped as Grouped
+    from attribound.fields import HiResCAM as HiResCAM
     from attribound.fields import IntegratedGradients as IntegratedGradients
+    from attribound.fields import LayerCAM as LayerCAM
     from attribound.fields import Pooled as Pooled
     from attribound.fields import Proved as Proved
     from attribound.fields import Saliency as Saliency
@@ -47,6 +51,7 @@ _HOMES = {
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certificates.certify"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
+    **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),
     **dict.fromkeys(("Unit", "Clip", "Proved", "Assumed"), "fields"),
     **dict.fromkeys(("Centred", "Pooled", "Tokens", "Grouped"), "fields"),
 }

@@ -2,78 +2,73 @@
 
 import json
 import shutil
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import Tensor, nn
+from typing import Any, final
 
 from attribound.attacks import Direct
-from attribound.attacks.audit import Finding, audit
-from attribound.certificate import COSINES, Certificate
-from attribound.certification import certify, input_hash
-from attribound.data import mnist_sample
-from attribound.errors import ArgumentError
-from attribound.fields import Bounded, Saliency, Unit
-from attribound.fields.base import Output
-from attribound.models import load_shipped
-from attribound.noise import Gaussian, Noise, UniformBall, make_noise
+from attribound.attacks.audit import audit
+from attribound.bounds.laws import LAWS
+from attribound.certificates.certificate import COSINES, Certificate
+from attribound.certificates.finding import Finding
+from attribound.files import write_whole
 from attribound.report import plots
 from attribound.report.page import write_report
+from attribound.rounding import exact_text, lower_quantile
 from attribound.runs import RunConfig, Store, is_run
-from attribound.runs.audit import row_of
 from attribound.runs.runner import prepare
+from attribound.runs.summary import chance_level
 from attribound.runs.tasks import Task
 from attribound.runs.work import Worker
 from attribound.training import accuracy
 
-MODEL = "mnist-cnn-consistency"
-SIGMA = 0.75
-DIM = 784
-ROWS_PER_PICTURE = 4
-ATTACKED = 3
-
-
+MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
+ROWS_PER_PICTURE, ATTACKED = 4, 3
 Progress = Callable[[str, int, int], None]
 
 
+@final
 @dataclass(frozen=True)
 class DemoRun:
     """All certificates of one noise law, with the model's accuracy on the whole sample."""
 
-    noise: Noise
     certificates: list[Certificate]
     accuracy: float
     accuracy_noisy: float
+    chance: float
+    findings: list[Finding]
+
+    @property
+    def kind(self) -> str:
+        """Name of the noise law."""
+        return self.certificates[0].law.kind
 
     def summary(self) -> dict[str, Any]:
         """The run as `demo --json` prints it."""
         first = self.certificates[0]
         return {
-            "noise": self.noise.kind,
-            "radius": self.noise.radius_of(first.dim),
-            "sigma": self.noise.sigma_per_feature(first.dim),
+            "noise": self.kind,
+            "radius": first.law.radius,
+            "sigma": first.law.sigma,
             "model": MODEL,
             "items": len(self.certificates),
             "samples": first.samples,
             "alpha": first.alpha,
             "accuracy": self.accuracy,
             "accuracy_noisy": self.accuracy_noisy,
-            "median_max_epsilon": {
-                f"{cosine:g}": statistics.median(one.max_epsilon(cosine) for one in self.certificates)
-                for cosine in COSINES
-            },
+            "fidelity": lower_quantile([one.fidelity or 0.0 for one in self.certificates], 0.5),
+            "chance": self.chance,
+            "median_max_epsilon": _medians([one.record.max_epsilon for one in self.certificates]),
+            "median_max_visible_epsilon": _medians([one.record.max_visible_epsilon for one in self.certificates]),
         }
 
 
 def run_demo(
     out: Path, *, items: int, samples: int, alpha: float, seed: int, progress: Progress
 ) -> tuple[list[DemoRun], dict[str, Any]]:
-    """Certify the first `items` images of the embedded sample with both noises; write runs, certificates, pictures.
+    """Certify the first `items` images of the embedded sample with every law; write runs, certificates, pictures.
 
     Args:
         out: folder for the results; made if missing.
@@ -87,113 +82,89 @@ def run_demo(
         The runs and the JSON summary.
     """
     started = time.perf_counter()
-    runs: list[DemoRun] = []
-    findings: list[Finding] = []
-    for noise in (UniformBall.from_sigma(SIGMA, DIM), Gaussian(SIGMA)):
+    runs = []
+    for kind, law in LAWS.items():
         config = RunConfig(
             model=MODEL,
             data="mnist-sample",
-            noise=f"{noise.kind}:{noise.scale!r}",
+            noise=f"{kind}:{law.scale_of(SIGMA, DIM)!r}",
             samples=samples,
             alpha=alpha,
             items=items,
             seed=seed,
         )
-        worker, folder = Worker(prepare(config)[1]), out / noise.kind
-        if is_run(folder):
-            shutil.rmtree(folder)
-        with Store.create(folder, worker.config) as store:
-            store.note("classes", list(worker.data.classes))
-            run = _certify(store, worker, items, progress)
-            if noise.kind == "gaussian":
-                findings = _attack_a_few(store, run.certificates, worker, progress)
-        _draw(out, run, worker)
-        runs.append(run)
-    reports = {
-        run.noise.kind: str(write_report(out / run.noise.kind, out / f"report-{run.noise.kind}.html")) for run in runs
-    }
+        runs.append(_run(out, config, progress, attacked=ATTACKED if kind == list(LAWS)[-1] else 0))
+    reports = {run.kind: str(write_report(out / run.kind, out / f"report-{run.kind}.html")) for run in runs}
     summary: dict[str, Any] = {
         "runs": [run.summary() for run in runs],
-        "attacks": [finding.row() for finding in findings],
+        "attacks": [finding.row() for run in runs for finding in run.findings],
         "reports": reports,
         "out": str(out),
         "seconds": time.perf_counter() - started,
     }
-    (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    write_whole(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     return runs, summary
 
 
-def _certify(store: Store, worker: Worker, items: int, progress: Progress) -> DemoRun:
+def _run(out: Path, config: RunConfig, progress: Progress, attacked: int) -> DemoRun:
+    """One law: certify, attack a few, draw."""
+    worker = Worker(prepare(config)[1])
+    kind = config.noise.partition(":")[0]
+    folder = out / kind
+    if is_run(folder):
+        shutil.rmtree(folder)
+    with Store.create(folder, worker.config) as store:
+        store.note("classes", list(worker.data.classes))
+        certificates = _certify(store, worker, config.items or 0, kind, progress)
+        findings = _attack_a_few(store, certificates[:attacked], worker, progress)
+        chance = chance_level(store) or 0.0
+    _draw(out / f"{kind}.png", certificates[:ROWS_PER_PICTURE], worker)
+    clean, noisy = (accuracy(worker.model, worker.data, noise) for noise in (None, worker.noise))
+    return DemoRun(certificates, clean, noisy, chance, findings)
+
+
+def _certify(store: Store, worker: Worker, items: int, kind: str, progress: Progress) -> list[Certificate]:
     certificates: list[Certificate] = []
     for item in range(items):
-        progress(worker.noise.kind, item, items)
+        progress(kind, item, items)
         certificate, outcome = worker.certify(Task(item, picture=True))
         store.add(outcome)
         certificate.save(store.path / f"{item:03d}.json")
         certificates.append(certificate)
-    progress(worker.noise.kind, items, items)
-    clean, noisy = (accuracy(worker.model, worker.data, law) for law in (None, worker.noise))
-    return DemoRun(worker.noise, certificates, clean, noisy)
+    progress(kind, items, items)
+    return certificates
 
 
-def _attack_a_few(store: Store, certificates: list[Certificate], worker: Worker, progress: Progress) -> list[Finding]:
-    """Attack the first certificates at their own claim: none may fall below it."""
-    attacked, findings = certificates[:ATTACKED], list[Finding]()
-    for number, one in enumerate(attacked):
-        progress("attack", number, len(attacked))
-        attack, image = Direct(steps=30, samples=96, rescore_samples=4096), worker.data.image(one.item)
-        found = audit(one, worker.bounded, image, [attack], measure_tightness=False)
-        store.add_finding(
-            one.item,
-            row_of(found, {"attacks": [repr(attack)], "cosine": 0.8, "seed": 0, "tightness": False}),
-            found.worst.score.after.numpy().reshape(image.shape),
-        )
-        findings.append(found)
-    progress("attack", len(attacked), len(attacked))
+def _attack_a_few(store: Store, claims: list[Certificate], worker: Worker, progress: Progress) -> list[Finding]:
+    """Attack certificates at their own claim: none may fall below it."""
+    findings: list[Finding] = []
+    for number, claim in enumerate(claims):
+        progress("attack", number, len(claims))
+        attack = Direct(steps=30, samples=96, rescore_samples=4096)
+        found = audit(claim, worker.bounded, worker.data.image(claim.item), [attack], measure_tightness=False)
+        pictures = {"attacked": found.worst.map.numpy(), "change": found.worst.delta.double().numpy()}
+        store.add_finding(found.finding, pictures)
+        findings.append(found.finding)
+        progress("attack", number + 1, len(claims))
     return findings
 
 
-def _draw(out: Path, run: DemoRun, worker: Worker) -> None:
+def _draw(path: Path, shown: list[Certificate], worker: Worker) -> None:
     """A picture of the first few."""
-    shown = run.certificates[:ROWS_PER_PICTURE]
     images = [worker.data.image(one.item) for one in shown]
     figure = plots.plot_rows(
         shown,
         [image.numpy() for image in images],
-        [plain_map(worker.model, image, one.target) for image, one in zip(images, shown, strict=True)],
-        title=f"{run.noise.kind} noise, sigma {SIGMA:g} per pixel: no change of size epsilon can bend the map further",
+        [_plain(worker, image, one.target) for image, one in zip(images, shown, strict=True)],
+        title=f"{shown[0].law.words}: no change of size epsilon can bend the map further",
     )
-    plots.save(figure, out / f"{run.noise.kind}.png")
+    plots.save(figure, path)
 
 
-def plain_map(model: nn.Module, image: Tensor, target: int) -> Any:
-    """The ordinary saliency map, without noise."""
-    return Saliency(model).attribute(image[None], target)[0].detach().to(torch.float64).numpy()
+def _plain(worker: Worker, image: Any, target: int) -> Any:
+    """The ordinary map, without noise."""
+    return worker.bounded.base.attribute(image[None], target)[0].detach().double().numpy()
 
 
-def find_subject(stored: Certificate, model: str) -> tuple[Bounded, Tensor]:
-    """The field and the embedded image that a stored certificate is about, with a shipped model."""
-    if stored.method != "saliency" or stored.bound_kind != "unit":
-        raise ArgumentError(f"expected a certificate of Unit(Saliency), got {stored.bound_kind} {stored.method}")
-    by_hash = {input_hash(image): image for image in mnist_sample()[0]}
-    if stored.input_sha256 not in by_hash:
-        raise ArgumentError("the certificate's input is not in the embedded sample")
-    output: Output = "probability" if stored.output == "probability" else "logit"
-    return Unit(Saliency(load_shipped(model), output=output)), by_hash[stored.input_sha256]
-
-
-def certify_again(stored: Certificate, model: str) -> Certificate:
-    """Sample a stored certificate of the embedded sample again with a shipped model."""
-    field, image = find_subject(stored, model)
-    again: Certificate = certify(
-        field,
-        image,
-        stored.target,
-        noise=make_noise(stored.evidence.noise_kind, stored.evidence.scale),
-        samples=stored.budget,
-        until=stored.until,
-        alpha=stored.alpha,
-        seed=stored.seed,
-        item=stored.item,
-    )
-    return again
+def _medians(tables: list[dict[str, float]]) -> dict[str, float]:
+    return {exact_text(cosine): lower_quantile([one[exact_text(cosine)] for one in tables], 0.5) for cosine in COSINES}

@@ -161,7 +161,7 @@ def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tup
     if epsilon is None:
         return (
             best,
-            f"the level with the largest certified epsilon among those within {percent(_TOLERATED, 0)} of {percent(clean)}",
+            f"the largest certified epsilon among the levels within {percent(_TOLERATED, 0)} of {percent(clean)}",
         )
     enough = [level for level in bearable if level.max_epsilon >= epsilon]
     if enough:

@@ -3,11 +3,12 @@
 from attribound.attacks.base import Attack, AttackResult, Problem
 from attribound.attacks.direct import Direct
 from attribound.attacks.ifia import Ifia
-from attribound.attacks.launch import METHODS, attack, make_attacks
+from attribound.attacks.launch import BUDGETS, METHODS, attack, make_attacks
 from attribound.attacks.likelihood import Likelihood
 from attribound.attacks.random_directions import RandomDirections
 
 __all__ = [
+    "BUDGETS",
     "METHODS",
     "Attack",
     "AttackResult",

@@ -57,7 +57,7 @@ class Replay:
 
     @property
     def violated(self) -> bool:
-        """Whether the change is within the budget and the exact cosine is below the certified one, beyond all chance."""
+        """Whether a change within the budget brings the exact cosine below the certified one, beyond all chance."""
         return self.score.cosine_most < self.certified and self.length <= self.epsilon
 
     def row(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """`attribound.attack`: the public edge of the attacks."""
 
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, final
 
 from torch import Tensor
 
@@ -19,6 +19,24 @@ from attribound.noise import Noise
 
 METHODS: dict[str, type[Attack]] = {one.name: one for one in (Direct, Ifia, Likelihood, RandomDirections)}
 """Every attack by its name; a new one adds a file and a word here."""
+
+
+@final
+@dataclass(frozen=True)
+class Budget:
+    """How hard to attack a certificate: which methods, with which options, and whether tightness is measured too."""
+
+    methods: tuple[str, ...]
+    options: dict[str, Any]
+    tightness: bool = False
+
+
+BUDGETS = {
+    "quick": Budget(("direct",), {"restarts": 1, "steps": 8, "samples": 32, "rescore_samples": 2048}),
+    "normal": Budget(tuple(METHODS), {"restarts": 2, "steps": 15, "samples": 64}),
+    "thorough": Budget(tuple(METHODS), {"restarts": 20, "steps": 20, "samples": 64}, tightness=True),
+}
+"""Seconds, about a minute, and many minutes per certificate on a small network."""
 
 
 def make_attacks(methods: Sequence[str] | None, options: dict[str, Any]) -> list[Attack]:

@@ -1,7 +1,7 @@
 """Evidence: everything that certificates follow from. It holds no draws and no model.
 
 A stored certificate is checked by rebuilding its evidence and asking again. Evidence may be about one explanation
-(numbers) or about N with the same law at once (arrays (N, 1)); epsilons are numbers or arrays that broadcast against it.
+(numbers) or about N with the same law at once (arrays (N, 1)); epsilons are numbers or arrays that broadcast with it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,17 +46,17 @@ class Evidence:
 
     @classmethod
     def stack(cls, members: Sequence["Evidence"]) -> "Evidence":
-        """Evidence about N explanations at once; all must have the same `family`."""
+        """Evidence about N explanations at once, for the rules; all must have the same `family`."""
         first = members[0]
         if any(one.family != first.family for one in members):
             raise ArgumentError("expected evidence with one law and the same facts to be stacked")
-        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.facts}
+        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.family[1]}
         return cls(first.law, np.array([one.limit for one in members], np.float64)[:, None], facts)
 
     @property
     def family(self) -> tuple[Law, frozenset[type[Fact]]]:
-        """What evidences must share to be stacked."""
-        return self.law, frozenset(self.facts)
+        """What evidences must share to be stacked: the law, and the facts that are not about single cells."""
+        return self.law, frozenset(kind for kind in self.facts if not kind.cellwise)
 
     def fact(self, kind: type[F]) -> F:
         """The fact of that type; asking for one that is not there is a mistake of the caller."""
@@ -115,7 +115,7 @@ class Evidence:
         """How far the map itself can move: ||h(x + delta) - h(x)|| for every ||delta|| <= epsilon."""
         shift = np.asarray(epsilon, np.float64)
         radii = [np.asarray(rule.displacement(self, shift)) for rule in RULES if rule.applies(self)]
-        return np.min(np.stack(np.broadcast_arrays(*radii)), axis=0) * (1 + ROUNDING)
+        return np.asarray(np.min(np.stack(np.broadcast_arrays(*radii)), axis=0) * (1 + ROUNDING))
 
     def max_epsilon(self, cosine: float) -> FloatArray:
         """The largest epsilon whose certified cosine is at least `cosine`; 0.0 where there is none.

@@ -4,6 +4,7 @@ A fact's numbers may be floats (one record) or arrays (N, 1) (many records at on
 evidence hold at once with probability at least 1 - alpha.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, final
@@ -18,11 +19,30 @@ _SLACK = 1e-9
 """Relative rounding allowed when a stored number is checked."""
 
 
+def _read(name: str, kind: Any, value: Any) -> Numbers:
+    """A stored number, or a list of them where the fact's field is declared an array and nothing else."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    if kind != FloatArray or not isinstance(value, list):
+        raise ValueError(f"{name} is not a finite number")
+    array = np.asarray(value, np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} is not a list of finite numbers")
+    return array
+
+
 @dataclass(frozen=True)
 class Fact:
     """The root of all facts; `name` is the key of a fact in stored records."""
 
     name: ClassVar[str]
+    cellwise: ClassVar[bool] = False
+    """Whether it holds a number per cell of the map: such facts are not stacked, and no rule needs them."""
+
+    @property
+    def spent(self) -> float:
+        """The part of alpha that it says it spent; 0.0 where records do not keep that."""
+        return 0.0
 
     @classmethod
     def stack(cls, facts: Sequence[Self]) -> Self:
@@ -43,11 +63,9 @@ class Fact:
             raise ValueError(
                 f"{cls.name} has {', '.join(stored) or 'nothing'}, expected {', '.join(names) or 'nothing'}"
             )
-        arrays = {name: np.asarray(stored[name], np.float64) for name in names}
-        for name, array in arrays.items():
-            if isinstance(stored[name], bool | str) or not np.isfinite(array).all():
-                raise ValueError(f"{cls.name}.{name} is not a finite number")
-        return cls(**{name: array if array.ndim else float(array) for name, array in arrays.items()})
+        return cls(
+            **{field.name: _read(f"{cls.name}.{field.name}", field.type, stored[field.name]) for field in fields(cls)}
+        )
 
     def problems(self, basis: "Basis") -> list[str]:
         """What no draws of this number could have proved at this alpha, in words; empty if all is possible."""
@@ -132,6 +150,11 @@ class Closeness(Fact):
     attacked_alpha: Numbers
     name = "closeness"
 
+    @property
+    def spent(self) -> float:
+        """What is kept for the attacked map."""
+        return float(self.attacked_alpha)
+
     def problems(self, basis: Basis) -> list[str]:
         """Not smaller than draws without any spread would prove."""
         least = confidence.mean_radius(
@@ -151,7 +174,3 @@ class ProbabilityGradient(Fact):
     """The field is the plain, true gradient of a locally Lipschitz output in [0, 1], as its user states."""
 
     name = "probability_gradient"
-
-
-FACTS: dict[str, type[Fact]] = {fact.name: fact for fact in (Length, Spread, Closeness, ProbabilityGradient)}
-"""Every fact by its name; a new one adds a word here."""

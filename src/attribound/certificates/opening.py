@@ -50,7 +50,7 @@ class Opener:
         """The field, input and noise of a subject; a model or input with another hash is refused."""
         named = _named(subject, self._model, self._arch, self._data)
         network, source = self._network(named), self._source(named.data)
-        code = code_hash(named.model)
+        code = code_hash(named.model, named.arch)
         if model_hash(network) != subject.model_sha256 or (subject.code_sha256 and code != subject.code_sha256):
             raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs")
         x = open_input(_found(named, source) if self._data else named, source)

@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import json
 import math
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -17,8 +18,9 @@ import numpy as np
 from msgspec import Struct
 
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.facts import FACTS
-from attribound.bounds.laws import LAWS
+from attribound.bounds.laws import LAWS, Law
+from attribound.bounds.registry import FACTS
+from attribound.certificates.cells import CellTally
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
@@ -48,6 +50,13 @@ class BoundRecord(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["unit", "clip", "proved", "assumed"]
     limit: float
     source: str
+
+
+class TopKRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """A question about the k largest cells, after changes up to epsilon."""
+
+    top_k: int
+    epsilon: float
 
 
 class MapRecord(Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,11 +115,15 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rule: str | None = None
     stopped: Literal["budget", "proved", "futile"] = "budget"
     budget: int
-    until: tuple[float, float] | None = None
+    until: tuple[float, float] | TopKRecord | None = None
     cosine: dict[str, float] = {}
     visible_cosine: dict[str, float] = {}
     max_epsilon: dict[str, float] = {}
     max_visible_epsilon: dict[str, float] = {}
+    prediction_radius: float | None = None
+    joint_epsilon: dict[str, float] = {}
+    cells: dict[str, dict[str, CellTally]] = {}
+    map_shape: tuple[int, ...] = ()
     seconds: float
     versions: dict[str, str]
     model_sha256: str
@@ -125,7 +138,7 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         law_type = LAWS.get(self.noise.kind)
         if law_type is None:
             raise ValueError(f"noise {self.noise.kind!r}, expected {' or '.join(LAWS)}")
-        law = law_type(self.dim, getattr(self.noise, law_type.parameter), self.noise.units)
+        law = _law(law_type, self.dim, getattr(self.noise, law_type.parameter), self.noise.units)
         if not set(self.facts) <= set(FACTS):
             raise ValueError(f"unknown facts {', '.join(sorted(set(self.facts) - set(FACTS)))}")
         facts = [FACTS[name].from_json(stored) for name, stored in self.facts.items()]
@@ -135,6 +148,12 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def block(self) -> int:
         """Rows behind each draw."""
         return max(self.samples // max(self.draws, 1), 1)
+
+
+@lru_cache(maxsize=64)
+def _law(kind: type[Law], dim: int, scale: float, units: tuple[float, ...] | None) -> Law:
+    """The law of a record; the records of a run share it."""
+    return kind(dim, scale, units)
 
 
 class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,12 +188,12 @@ def decode(text: str | bytes, name: str) -> Record | Failure:
     try:
         if (canonical := _canonical(text)) is not None:
             return canonical
-        stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
         _check_format(stored)
-        kind = Failure if stored.get("status") == "error" else Record
+        kind: type[Record | Failure] = Failure if stored.get("status") == "error" else Record
         record = msgspec.convert(stored, kind, strict=True)
         if isinstance(record, Record):
-            _check_tables(record)
+            _check(record)
         return record
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
         raise StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}") from None
@@ -184,12 +203,12 @@ def _canonical(text: str | bytes) -> Record | Failure | None:
     """A record exactly as `encode` writes it, twenty times faster; None: something is unusual, look closely."""
     data = text.encode() if isinstance(text, str) else text
     try:
-        kind = Failure if b'"status":"error"' in data else Record
+        kind: type[Record | Failure] = Failure if b'"status":"error"' in data else Record
         record = msgspec.json.decode(data, type=kind)
         if record.format != FORMAT or msgspec.json.encode(record) != data:
             return None
         if isinstance(record, Record):
-            _check_tables(record)
+            _check(record)
     except (msgspec.MsgspecError, ValueError):
         return None
     return record
@@ -203,8 +222,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_constant(text: str) -> float:
-    raise ValueError(f"the number {text} is not finite")
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"the number {text} is not finite")
+    return number
 
 
 def _check_format(stored: Any) -> None:
@@ -219,8 +240,15 @@ def _check_format(stored: Any) -> None:
         raise ValueError(f"it has format {version!r}, expected {FORMAT}")
 
 
-def _check_tables(record: Record) -> None:
-    for table in (record.cosine, record.visible_cosine, record.max_epsilon, record.max_visible_epsilon):
-        for key in table:
-            if exact_text(float(key)) != key:
-                raise ValueError(f"the key {key!r} is not written as {exact_text(float(key))!r}")
+def _check(record: Record) -> None:
+    """Raise a ValueError for evidence that is none, and for answers to questions that cannot be asked."""
+    record.evidence()
+    by_epsilon = [*record.cosine, *record.visible_cosine, *(key for table in record.cells.values() for key in table)]
+    by_share = [*record.max_epsilon, *record.max_visible_epsilon, *record.joint_epsilon, *record.cells]
+    for keys, most in ((by_epsilon, math.inf), (by_share, 1.0)):
+        for key in keys:
+            number = float(key)
+            if not (0 <= number <= most and math.isfinite(number)):
+                raise ValueError(f"the key {key!r} is not a number that can be asked for")
+            if exact_text(number) != key:
+                raise ValueError(f"the key {key!r} is not written as {exact_text(number)!r}")

@@ -7,9 +7,14 @@ from typing import final
 
 import numpy as np
 
+from attribound.bounds.confidence import mean_radius
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
+from attribound.certificates.cell_checks import cell_problems, facts_alike
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record, seal_of
+
+_NEEDED = (Length, Spread, Closeness)
+"""What every certificate rests on."""
 
 _TOLERANCE = 1e-9
 _SAMPLED_AGAIN = 1e-5
@@ -42,7 +47,10 @@ def verify_record(certificate: Certificate) -> Verification:
     """
     problems = _out_of_range(certificate.record)
     if not problems:
-        problems = [*_infeasible(certificate), *_disagreements(certificate), *_overstatements(certificate)]
+        try:
+            problems = [*_infeasible(certificate), *_disagreements(certificate), *_overstatements(certificate)]
+        except (ValueError, ArithmeticError) as error:
+            problems = [f"nothing can be derived from its evidence: {error}"]
     return Verification(certificate, problems)
 
 
@@ -57,17 +65,16 @@ def _out_of_range(record: Record) -> list[str]:
         f"target {record.target} or prediction {record.prediction} is negative": min(record.target, record.prediction)
         >= 0,
     }
-    return [problem for problem, fine in checks.items() if not fine]
+    missing = sorted({fact.name for fact in _NEEDED} - set(record.facts))
+    problems = [problem for problem, fine in checks.items() if not fine]
+    return problems + [f"the fact {name} is missing" for name in missing]
 
 
 def _infeasible(certificate: Certificate) -> list[str]:
     """Facts that no draws of this number can prove at this alpha, or that this field cannot have."""
     record, evidence = certificate.record, certificate.evidence
     basis = Basis(record.bound.limit, record.draws, record.alpha, record.block)
-    missing = {fact.name for fact in (Length, Spread, Closeness)} - set(record.facts)
-    problems = [f"the fact {name} is missing" for name in sorted(missing)]
-    for fact in evidence.facts.values():
-        problems += fact.problems(basis)
+    problems = [problem for fact in evidence.facts.values() for problem in fact.problems(basis)]
     stated = ProbabilityGradient in evidence.facts
     if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit"):
         problems.append("the curvature rule does not apply to this field")
@@ -77,8 +84,6 @@ def _infeasible(certificate: Certificate) -> list[str]:
 def _disagreements(certificate: Certificate) -> list[str]:
     """Stored numbers that contradict each other."""
     record, evidence, law = certificate.record, certificate.evidence, certificate.law
-    if any(fact not in evidence.facts for fact in (Length, Spread, Closeness)):
-        return []
     pairs: dict[str, tuple[object, object]] = {
         "noise.radius": (record.noise.radius, law.radius),
         "noise.sigma": (record.noise.sigma, law.sigma),
@@ -86,6 +91,7 @@ def _disagreements(certificate: Certificate) -> list[str]:
         "norm_lower": (record.norm_lower, evidence.fact(Length).lower),
         "eigenvalue_upper": (record.eigenvalue_upper, evidence.fact(Spread).eigenvalue),
         "map_radius": (record.map_radius, evidence.fact(Closeness).radius),
+        "map_radius again": (record.map_radius, _radius_again(certificate)),
         "rule": (record.rule, certificate.rule),
         "status": (record.status, certificate.status),
         "the subject's noise": (record.subject.noise, law.spec),
@@ -95,7 +101,7 @@ def _disagreements(certificate: Certificate) -> list[str]:
         "the subject's attribution": (record.subject.attribution, record.attribution),
         "the subject's maps": (record.subject.maps, record.maps),
         "the subject's output": (record.subject.output, record.output),
-        "the subject's bound": (record.subject.bound.partition(":")[0], record.bound.kind),
+        "the subject's bound": (record.subject.bound, _bound_spec(record)),
         "the subject's model": (record.subject.model_sha256, record.model_sha256),
         "the subject's input": (record.subject.input_sha256, record.input_sha256),
     }
@@ -108,6 +114,24 @@ def _disagreements(certificate: Certificate) -> list[str]:
     if record.seal and record.seal != seal_of(record):
         problems.append("its seal does not fit its content: the file was changed after it was written")
     return problems
+
+
+def _bound_spec(record: Record) -> str:
+    """The bound as people type it."""
+    return record.bound.kind if record.bound.kind == "unit" else f"{record.bound.kind}:{record.bound.limit!r}"
+
+
+def _radius_again(certificate: Certificate) -> float:
+    """The map's radius from everything that it follows from: limit, draws, norm, spread and its share of alpha."""
+    closeness, record = certificate.evidence.fact(Closeness), certificate.record
+    radius: float = mean_radius(
+        limit=record.bound.limit,
+        norm_lower=record.norm_lower,
+        samples=record.draws,
+        alpha=float(closeness.attacked_alpha),
+        eigenvalue_upper=record.eigenvalue_upper / record.block,
+    )
+    return radius
 
 
 def _about_map(certificate: Certificate) -> list[str]:
@@ -130,8 +154,9 @@ def _overstatements(certificate: Certificate) -> list[str]:
         "visible_cosine": (record.visible_cosine, certificate.visible_cosine),
         "max_epsilon": (record.max_epsilon, certificate.max_epsilon),
         "max_visible_epsilon": (record.max_visible_epsilon, certificate.max_visible_epsilon),
+        "joint_epsilon": (record.joint_epsilon, certificate.joint_epsilon),
     }
-    problems = []
+    problems = cell_problems(certificate)
     for name, (table, answer) in tables.items():
         for key, stated in table.items():
             derived = answer(float(key))
@@ -149,26 +174,34 @@ def compare(stored: Certificate, again: Certificate) -> list[str]:
         "target",
         "prediction",
         "dim",
+        "noise",
+        "attribution",
+        "maps",
+        "output",
         "samples",
         "draws",
+        "budget",
+        "until",
+        "stopped",
         "alpha",
         "seed",
-        "stopped",
+        "item",
     )
     problems = [
         f"{name} differs: stored {getattr(mine, name)}, sampled again {getattr(theirs, name)}"
         for name in names
         if getattr(mine, name) != getattr(theirs, name)
     ]
+    if _bound_spec(mine) != _bound_spec(theirs):
+        problems.append(f"bound differs: stored {_bound_spec(mine)}, sampled again {_bound_spec(theirs)}")
     sampled = ("norm", "norm_lower", "eigenvalue_upper", "map_radius", "fidelity")
     problems += [
         f"{name} differs: stored {getattr(mine, name)}, sampled again {getattr(theirs, name)}"
         for name in sampled
         if not _close(getattr(mine, name), getattr(theirs, name))
     ]
-    if set(mine.facts) != set(theirs.facts) or not all(
-        _close(value, theirs.facts[fact][key]) for fact, held in mine.facts.items() for key, value in held.items()
-    ):
+    facts, others = stored.evidence.facts, again.evidence.facts
+    if set(facts) != set(others) or not all(facts_alike(fact, others[kind]) for kind, fact in facts.items()):
         problems.append("the facts differ from those that the same draws prove again")
     if stored.map is not None and again.map is not None:
         distance = float(np.linalg.norm(stored.map - again.map)) if stored.map.shape == again.map.shape else math.inf

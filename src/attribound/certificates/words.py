@@ -33,6 +33,7 @@ def html_table(certificate: "Certificate") -> str:
             + f" (as sampled: {round_down(certificate.max_visible_epsilon(cosine))})"
             for cosine in _SHOWN_COSINES
         },
+        "class under noise": class_under_noise(certificate),
         "rule": certificate.rule or "none",
         "limit": f"{certificate.limit:g}: {certificate.limit_source}",
         "fidelity": "unknown"
@@ -49,6 +50,19 @@ def html_table(certificate: "Certificate") -> str:
     )
     note = f"<p><strong>{ASSUMED}</strong></p>" if certificate.assumed else ""
     return f"{note}<table><caption>attribound certificate</caption>{lines}</table>"
+
+
+def class_under_noise(certificate: "Certificate") -> str:
+    """What is proved about the smoothed classifier's class, abstention and disagreement said."""
+    if certificate.record.prediction_radius is None:
+        return "not measured"
+    voted = certificate.smoothed_prediction
+    if voted is None:
+        return "abstains: no class is proved to be given to more than half of the noisy inputs"
+    held = f"{voted}, kept up to epsilon {round_down(certificate.prediction_radius)}"
+    if voted != certificate.prediction:
+        held += f" (without noise the model says {certificate.prediction})"
+    return held if voted == certificate.target else f"{held}; the map explains class {certificate.target}"
 
 
 def explain(certificate: "Certificate", cosine: float, epsilon: float) -> str:
@@ -81,7 +95,7 @@ def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     certified = "that follows from the ASSUMED limit (not a certificate)" if certificate.assumed else "certified"
     needed, reached = law.scale * epsilon / largest, certificate.cosine(epsilon)
     return (
-        f"{start}: the largest epsilon {certified} is {round_down(largest)}; {law.parameter} >= {needed:.3g} would do if "
-        f"the norm stayed at {kappa:.3g} of its limit (attribound.min_radius measures it)"
+        f"{start}: the largest epsilon {certified} is {round_down(largest)}; {law.parameter} >= {needed:.3g} would do "
+        f"if the norm stayed at {kappa:.3g} of its limit (attribound.min_radius measures it)"
         + (f", or accept cosine {round_down(reached)}" if reached > 0 else "")
     )

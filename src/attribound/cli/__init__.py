@@ -1,6 +1,19 @@
 """The command line: parse, call, print. One file per group of commands."""
 
-from attribound.cli import bound, certificates, demo, paper, report, runs, training
+from attribound.cli import attack, bound, certify, data, demo, paper, report, runs, training
 from attribound.cli.app import app, main, run
 
-__all__ = ["app", "bound", "certificates", "demo", "main", "paper", "report", "run", "runs", "training"]
+__all__ = [
+    "app",
+    "attack",
+    "bound",
+    "certify",
+    "data",
+    "demo",
+    "main",
+    "paper",
+    "report",
+    "run",
+    "runs",
+    "training",
+]

@@ -1,12 +1,15 @@
 """The command line: parse, call, print."""
 
+import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -14,47 +17,87 @@ from attribound.errors import AttriboundError
 
 app = typer.Typer(
     name="attribound",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    invoke_without_command=True,
     help="""Prove how far an explanation can be bent.
 
-A saliency map says why a classifier decided, but invisible changes of the input can turn it into almost anything.
-attribound averages the map over noise and proves a lower bound on its cosine similarity after ANY change of l2 size
-up to epsilon.
+A saliency or Grad-CAM map says why a classifier decided, but invisible changes of the input can turn it into almost
+anything. attribound averages the map over noise and proves a lower bound on its cosine similarity after ANY change of
+l2 size up to epsilon.
 
 \b
 Start with:  attribound demo      certify real images, see tables and pictures
 Then:        attribound bound     the closed forms as a calculator
-             attribound attack    attack what was certified
-             attribound verify    check a stored certificate
 Your model:  attribound tune      find the noise level
              attribound train     train a model whose explanations hold
-             attribound data      get MNIST, CIFAR-10, ResNet-50
+             attribound data      get MNIST, CIFAR-10, ImageNet weights
 Many inputs: attribound certify   certify a data set; resumes, uses every core
              attribound show      summarise it
              attribound report    one page to read, share and question
              attribound export    its records as csv, json, latex, parquet
+             attribound copy      a safe copy of a run, also while it is written
+In doubt:    attribound attack    attack what was certified
+             attribound replay    score a violation again
+             attribound verify    check a stored certificate or a whole run
 """,
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Run = Annotated[Path, typer.Argument(help="Folder of a run, written by certify.", show_default=False)]
 Model = Annotated[
     str,
     typer.Option(
         help="A shipped name, a .safetensors or .pt file with --arch, TorchScript, or module:factory (runs your code)."
     ),
 ]
-
+Repeated = Annotated[
+    str | None, typer.Option(help="The certified model, repeated: needed if the record's own could run code.")
+]
+RepeatedData = Annotated[str | None, typer.Option(help="The data, repeated: needed for certificates made in Python.")]
 Arch = Annotated[
     str | None,
-    typer.Option(help="Architecture of a file of weights: small-cnn, resnet18, resnet20, resnet50, resnet50-keras."),
+    typer.Option(
+        help="Architecture of a file of weights: small-cnn, resnet18, resnet20, resnet50, resnet50-keras, ..."
+    ),
 ]
-Trust = Annotated[bool, typer.Option(help="Load exported programs (.pt2) too: torch unpickles parts of them.")]
+Trust = Annotated[bool, typer.Option(help="Load programs too (TorchScript, .pt2): they can do anything you can.")]
 Data = Annotated[
-    str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N] or npz:FILE.")
+    str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N], npz:FILE, csv:FILE, ...")
 ]
+Attribution = Annotated[
+    str, typer.Option(help="saliency, ig, ig-random, gradcam[:LAYER], input-x-gradient, guided-backprop, deeplift, ...")
+]
+Maps = Annotated[
+    list[str] | None,
+    typer.Option("--map", help="Shape of the map: centred, pooled:N, tokens; repeat to apply several in turn."),
+]
+Bound = Annotated[
+    str, typer.Option(help="How the limit is known: unit, clip:L, proved:L; assumed:L is no certificate.")
+]
+Alpha = Annotated[float, typer.Option(help="Probability that a certificate is false.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the draws.")]
+
+
+@app.callback()
+def _begin(
+    context: typer.Context, shown: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    if shown:
+        print(f"attribound {version('attribound')}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit
+
+
+def answer(value: Any, as_json: bool, show: Callable[[], None]) -> None:
+    """Print a command's result: JSON for machines, or what `show` prints for people."""
+    if as_json:
+        print(json.dumps(value, allow_nan=False))
+    else:
+        show()
 
 
 @contextmanager
@@ -81,28 +124,24 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    words = _spread(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = int(
-            app(
-                _spread(sys.argv[1:] if arguments is None else arguments), standalone_mode=False, prog_name="attribound"
-            )
-            or 0
-        )
+        code = int(app(words, standalone_mode=False, prog_name="attribound") or 0)
         return _interrupted() if code == 130 else code
     except typer.Exit as done:
         return _interrupted() if done.exit_code == 130 else done.exit_code
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
     except AttriboundError as error:
-        return _complain(str(error))
+        return _refuse(str(error))
     except OSError as error:
-        return _complain(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "))
+        return _refuse(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "))
     except Exception as error:
         # The parser's own errors (unknown option, wrong type) carry a message for the user.
         message = getattr(error, "format_message", None)
         if message is None and os.environ.get("ATTRIBOUND_DEBUG"):
             raise
-        return _complain(message() if message else f"{type(error).__name__}: {error} (ATTRIBOUND_DEBUG=1 shows where)")
+        return _refuse(message() if message else f"{type(error).__name__}: {error} (ATTRIBOUND_DEBUG=1 shows where)")
 
 
 _LISTS = frozenset({"--epsilon", "--cosine", "--level"})
@@ -137,6 +176,11 @@ def _interrupted() -> int:
     return 130
 
 
-def _complain(message: str) -> int:
-    print("error: " + " ".join(message.split()), file=sys.stderr)
+def _refuse(message: str) -> int:
+    print("error: " + printable(message), file=sys.stderr)
     return 2
+
+
+def printable(text: str) -> str:
+    """One line without control characters: what a file says may not steer the terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))

@@ -1,13 +1,13 @@
 """`bound`: the closed forms as a calculator."""
 
-import json
 import math
 from typing import Annotated, Any
 
 import typer
 
-from attribound.cli.app import Json, app
+from attribound.cli.app import Json, answer, app
 from attribound.errors import ArgumentError
+from attribound.rounding import round_down, round_up
 
 
 @app.command()
@@ -29,23 +29,24 @@ def bound(
     both also the smallest radius that would do if the norm did not change with the radius.
     """
     answers = _closed_forms(norm, limit, dim, radius, sigma, epsilon, cosine)
-    if as_json:
-        print(json.dumps({key: value if math.isfinite(value) else None for key, value in answers.items()}))
-        return
-    for key, value in answers.items():
-        print(f"{key:16} {_shown(key, value)}{'   (the paper; NOT a guarantee)' if key == 'cosine_paper' else ''}")
+    finite = {key: value if math.isfinite(value) else None for key, value in answers.items()}
+
+    def lines() -> None:
+        for key, value in answers.items():
+            note = "   (the paper; NOT a guarantee)" if key == "cosine_paper" else ""
+            print(f"{key:16} {_shown(key, value)}{note}")
+
+    answer(finite, as_json, lines)
 
 
 def _shown(key: str, value: float) -> str:
     """Certified numbers are rounded down, needed ones up; the others as they are."""
-    from attribound.certificate import round_down
-
     if not math.isfinite(value):
         return "none is large enough"
     if key in ("cosine", "max_epsilon"):
         return round_down(value, 10)
     if key in ("min_radius", "min_sigma"):
-        return str(-float(round_down(-value, 10)))
+        return round_up(value, 10)
     return f"{value:.10g}"
 
 

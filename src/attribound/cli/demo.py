@@ -1,12 +1,11 @@
 """`demo`: the first command."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from attribound.cli.app import Json, app
+from attribound.cli.app import Alpha, Json, Seed, answer, app
 
 
 @app.command()
@@ -14,8 +13,8 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for certificates and pictures.")] = Path("attribound-demo"),
     items: Annotated[int, typer.Option(min=1, max=300, help="Images to certify.")] = 20,
     samples: Annotated[int, typer.Option(min=16, help="Noise draws per image and noise law.")] = 8192,
-    alpha: Annotated[float, typer.Option(help="Probability that a certificate is false.")] = 1e-3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    alpha: Alpha = 1e-3,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Certify real MNIST images with the shipped model and both noises, and attack a few; about a minute or two.
@@ -24,15 +23,12 @@ def demo(
     certificate and pictures of input, plain map, smoothed map and certified curve.
     """
     from attribound import checks as check
+    from attribound.cli import console
     from attribound.demo import run_demo
-    from attribound.report import console
 
     check.alpha(alpha)
     with console.progress(quiet=as_json) as advance:
         runs, summary = run_demo(out, items=items, samples=samples, alpha=alpha, seed=seed, progress=advance)
-    if as_json:
-        print(json.dumps(summary))
-    else:
-        console.show_demo({run.noise.kind: run.certificates for run in runs}, summary)
+    answer(summary, as_json, lambda: console.show_demo({run.kind: run.certificates for run in runs}, summary))
     if any(row["violated"] for row in summary["attacks"]):
         raise typer.Exit(1)

@@ -1,12 +1,12 @@
 """`paper`: the tables and figures of the paper this project starts from."""
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from attribound.cli.app import Arch, Json, app
+from attribound.cli.app import Arch, Json, answer, app
 from attribound.errors import ArgumentError
 
 
@@ -35,13 +35,13 @@ def paper(
     where it stopped. docs/paper.md explains every difference and gives the full commands.
     """
     from attribound import checks as check
+    from attribound.cli import console
     from attribound.paper import EXPERIMENTS, Settings, conduct
-    from attribound.report import console
 
     check.alpha(alpha)
     if name.lower() == "list":
         titles = {key: one.title for key, one in EXPERIMENTS.items()}
-        print(json.dumps(titles) if as_json else "\n".join(f"{key:16} {title}" for key, title in titles.items()))
+        answer(titles, as_json, lambda: print("\n".join(f"{key:16} {title}" for key, title in titles.items())))
         return
     chosen = list(EXPERIMENTS) if name == "all" else [name]
     if name not in EXPERIMENTS and name != "all":
@@ -63,8 +63,5 @@ def paper(
         )
         with console.progress(quiet=as_json) as advance:
             table = conduct(one, settings, advance)
-        if as_json:
-            print(json.dumps({"name": one.name, "columns": list(table.columns), "rows": table.rows, "out": str(out)}))
-        else:
-            console.show_table(table.title, table.columns, table.rows, table.notes)
-            print(f"written: {out / one.name}.md")
+        value = {"name": one.name, "columns": list(table.columns), "rows": table.rows, "out": str(out)}
+        answer(value, as_json, partial(console.show_table, table, out / f"{one.name}.md"))

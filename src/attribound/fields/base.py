@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attribound.bounds.facts import Fact
 from attribound.errors import ArgumentError, FieldError
+from attribound.models.outputs import as_logits
 
 Model = Callable[[Tensor], Any]
 Output = Literal["logit", "probability"]
@@ -95,8 +96,13 @@ class Wrapper(Field):
         if not isinstance(base, Field):
             raise FieldError(f"expected a field such as Saliency(model), got {type(base).__name__}")
         self.base = base
-        self.model, self.name, self.output, self.reshaped = base.model, base.name, base.output, base.reshaped
+        self.model, self.output, self.reshaped = base.model, base.output, base.reshaped
         self.cost, self.block, self.random = base.cost, base.block, base.random
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The other's, which may learn more of its name from the first input."""
+        return self.base.name
 
     @abstractmethod
     def around(self, base: Field) -> "Wrapper":
@@ -110,13 +116,8 @@ def check_output(output: str) -> None:
 
 
 def forward(model: Model, inputs: Tensor) -> Tensor:
-    """(B, K) the model's logits."""
-    logits = model(inputs)
-    shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(inputs):
-        rows = len(inputs)
-        raise FieldError(f"expected the model to map {rows} inputs to logits ({rows}, classes), got {shape}")
-    return logits
+    """(B, K) the model's logits, whatever it wraps them in."""
+    return as_logits(model(inputs), len(inputs))
 
 
 def score(logits: Tensor, target: Target, output: Output) -> Tensor:

@@ -59,7 +59,7 @@ def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, dict):
             row |= flat(value, f"{prefix}{key}.")
         else:
-            row[prefix + key] = json.dumps(value) if isinstance(value, list) else value
+            row[prefix + key] = json.dumps(value) if isinstance(value, list | tuple) else value
     return row
 
 
@@ -135,3 +135,4 @@ _WRITERS: dict[str, Callable[[Store], str]] = {
     "latex": _latex,
     "parquet": lambda store: "",
 }
+FORMATS = tuple(_WRITERS)

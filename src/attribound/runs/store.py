@@ -232,6 +232,19 @@ class Store:
         return None if row is None else json.loads(row[0])
 
 
+def copy_run(source: Path, out: Path) -> int:
+    """Copy a run with SQLite's own backup, which is whole also while the run is written; returns the record count."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise StoredDataError(f"expected a new folder for the copy, but {out} exists")
+    with Store.read(source) as store:
+        count = len(store.done())
+        out.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(sqlite3.connect(out / _FILE)) as target:
+            store._connection.backup(target)
+            target.execute("PRAGMA journal_mode=DELETE")
+    return count
+
+
 def _connect(file: Path, *, readonly: bool = False) -> sqlite3.Connection:
     try:
         uri = file.resolve().as_uri() + ("?mode=ro" if readonly else "")

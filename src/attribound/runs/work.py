@@ -61,6 +61,7 @@ class Worker:
             noise=self.noise,
             samples=config.samples,
             alpha=config.alpha,
+            cells=config.cells,
             epsilons=config.epsilons,
             cosines=config.cosines,
             subject=config.subject,

@@ -53,7 +53,7 @@ class Source:
         return min(_CHUNK_ROWS, fitting, max(planned // 8, 1))
 
     def chunks(self, planned: int) -> Iterator[Draws]:
-        """Chunks of independent draws, `planned` in all: checked, flat, float64 and on the processor."""
+        """Chunks of independent draws, `planned` in all: checked, flat and float64."""
         field, rows, done, index = self.field, self.chunk_rows(planned), 0, 0
         while done < planned:
             count = min(rows, planned - done)
@@ -68,7 +68,7 @@ class Source:
 
     def _explain(self, points: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         parts = list(explained(self.field, points, self.target, generator=generator, batch=self.batch))
-        maps = _joined([part.maps.detach().flatten(1).cpu() for part in parts])
+        maps = _joined([part.maps.detach().flatten(1) for part in parts])
         if not self.classes:
             return maps, None
         batch = batch_rows(self.field, points[0], self.batch)

@@ -18,16 +18,17 @@ class MapRadius(Statistic):
 
     def start(self, pilot: Draws, setting: Setting) -> None:
         """Only the number of draws counts."""
-        self._setting, self._count = setting, len(pilot.maps)
+        self._setting, self._count = setting, len(pilot.on_device)
 
     def add(self, draws: Draws) -> None:
         """Count."""
-        self._count += len(draws.maps)
+        self._count += len(draws.on_device)
 
     def prove(self, alpha: float, known: Facts) -> Closeness:
         """McDiarmid's or Bousquet's inequality, whichever is smaller."""
         length, spread = known[Length], known[Spread]
-        assert isinstance(length, Length) and isinstance(spread, Spread)
+        assert isinstance(length, Length)
+        assert isinstance(spread, Spread)
         radius = confidence.mean_radius(
             limit=self._setting.limit,
             norm_lower=float(length.lower),

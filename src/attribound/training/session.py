@@ -68,8 +68,7 @@ def train(
         "date": datetime.now(UTC).date().isoformat(),
     }
     weights = {name: value.contiguous() for name, value in model.state_dict().items()}
-    write_whole(out.with_suffix(".json"), json.dumps(card, indent=1) + "
-")
+    write_whole(out.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
     write_whole(out, save(weights))
     checkpoint.unlink(missing_ok=True)
     return card

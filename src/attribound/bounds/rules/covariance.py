@@ -103,4 +103,5 @@ def _zoomed(value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArr
 
 
 def _near(at: np.ndarray, step: int, law: Law) -> np.ndarray:
-    return np.clip(at + step, 0, law.levels - 1)[..., None]
+    near: np.ndarray = np.clip(at + step, 0, law.levels - 1)[..., None]
+    return near

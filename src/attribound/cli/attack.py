@@ -1,0 +1,112 @@
+"""`attack` and `replay`: what certificates are worth."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attribound.cli.app import Arch, Json, Repeated, RepeatedData, Trust, answer, app
+from attribound.cli.choices import Budget, Method
+
+if TYPE_CHECKING:
+    from attribound.certificates.finding import Finding
+
+
+@app.command()
+def attack(
+    path: Annotated[Path, typer.Argument(help="A run, or a stored certificate.", show_default=False)],
+    model: Repeated = None,
+    arch: Arch = None,
+    data: RepeatedData = None,
+    method: Annotated[list[Method] | None, typer.Option(help="Repeat for several; default: the budget's.")] = None,
+    budget: Annotated[
+        Budget, typer.Option(help="quick: seconds; normal: about a minute; thorough: many, per certificate.")
+    ] = Budget.NORMAL,
+    cosine: Annotated[float, typer.Option(help="Attack the largest epsilon certified for this cosine.")] = 0.8,
+    restarts: Annotated[int | None, typer.Option(min=1, help="Independent starts; default: the budget's.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Iterations per start; default: the budget's.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="Draws that smooth the map during the attack; default: the budget's.")
+    ] = None,
+    tightness: Annotated[
+        bool | None, typer.Option(help="Also search the smallest epsilon that breaks the cosine [thorough only].")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the attacks.")] = 0,
+    items: Annotated[int | None, typer.Option(min=1, help="Attack only so many inputs of a run.")] = None,
+    limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
+    trust_model: Trust = False,
+    as_json: Json = False,
+) -> None:
+    """Attack what a run or a stored certificate claims; exit code 1, and a saved case, if it is found false.
+
+    Example: attribound attack my-run --budget quick --items 3
+
+    Every certified (epsilon, cosine) is attacked; an attack that does not fit the model is skipped with a line. The
+    table shows the certified cosine, the worst found, the gap, and the tightness: certified epsilon / smallest epsilon
+    at which an attack reached that cosine. A run stores its findings; run again to go on.
+    """
+    from attribound.attacks import BUDGETS, make_attacks
+    from attribound.certificates.opening import Opener
+    from attribound.cli import console
+    from attribound.runs import is_run
+    from attribound.runs.audit import audit_file, audit_run
+
+    plan = BUDGETS[budget.value]
+    asked = {"restarts": restarts, "steps": steps, "samples": samples}
+    options = plan.options | {key: value for key, value in asked.items() if value is not None}
+    attacks = make_attacks([one.value for one in method] if method else plan.methods, options)
+    opener = Opener(model=model, arch=arch, data=data, trust=trust_model)
+    close = plan.tightness if tightness is None else tightness
+    with console.progress(quiet=as_json) as advance:
+        say = console.say(quiet=as_json)
+        if is_run(path):
+            findings = audit_run(
+                path,
+                attacks,
+                opener,
+                cosine=cosine,
+                seed=seed,
+                tightness=close,
+                items=items or limit_items,
+                progress=lambda done, total: advance("audit", done, total),
+                say=say,
+            )
+        else:
+            findings = [audit_file(path, attacks, opener, cosine=cosine, seed=seed, tightness=close, say=say)]
+    _finish(findings, path, as_json)
+
+
+def _finish(findings: "list[Finding]", path: Path, as_json: bool) -> None:
+    from attribound.cli import console
+
+    rows = [one.row() for one in findings]
+    answer({"findings": rows, "out": str(path)}, as_json, lambda: console.show_findings(findings, str(path)))
+    if any(one.violated for one in findings):
+        print(f"error: a certificate was violated; the case is in {path}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+@app.command()
+def replay(
+    case: Annotated[Path, typer.Argument(help="A stored violation (violation-*.json).", show_default=False)],
+    model: Repeated = None,
+    arch: Arch = None,
+    data: RepeatedData = None,
+    trust_model: Trust = False,
+    as_json: Json = False,
+) -> None:
+    """Score a stored violation again with fresh noise, on the very model, data and method it is about.
+
+    Exit code 1 if it still violates the certificate.
+    """
+    from attribound.attacks.case import load_case
+    from attribound.attacks.case import replay as score_again
+    from attribound.certificates.opening import Opener
+    from attribound.cli import console
+
+    stored = load_case(case)
+    opened = Opener(model=model, arch=arch, data=data, trust=trust_model)(stored.certificate.record.subject)
+    outcome = score_again(stored, opened)
+    answer(outcome.row(), as_json, lambda: print(console.replay_line(outcome.row())))
+    raise typer.Exit(1 if outcome.violated else 0)

@@ -1,0 +1,137 @@
+"""`certify`: whole data sets."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attribound.cli.app import (
+    Alpha,
+    Arch,
+    Attribution,
+    Bound,
+    Data,
+    Json,
+    Maps,
+    Model,
+    Seed,
+    Trust,
+    answer,
+    app,
+    interruptible,
+)
+from attribound.cli.choices import EngineName, OutputName
+from attribound.errors import ArgumentError, AttriboundError
+
+if TYPE_CHECKING:
+    from attribound.runs.engines import Engine
+
+
+@app.command()
+def certify(
+    out: Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")],
+    model: Model,
+    data: Data,
+    arch: Arch = None,
+    attribution: Attribution = "saliency",
+    maps: Maps = None,
+    output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
+    bound: Bound = "unit",
+    noise: Annotated[str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs.")] = "gaussian:0.5",
+    samples: Annotated[int, typer.Option(min=2, help="Noise draws per input.")] = 4096,
+    cells: Annotated[
+        str, typer.Option(help="Certify cells too: fractions of the map that are hot, e.g. 0.5,0.3,0.1.")
+    ] = "",
+    alpha: Alpha = 1e-3,
+    simultaneous: Annotated[
+        bool, typer.Option(help="Share alpha among all inputs, so that all certificates are true at once.")
+    ] = False,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="State the certified cosine at these [0.1 0.25 0.5].")
+    ] = None,
+    cosine: Annotated[list[float] | None, typer.Option(help="State the largest epsilon at these [0.8 0.9].")] = None,
+    items: Annotated[int | None, typer.Option(min=1, help="Certify only so many inputs.")] = None,
+    limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
+    shuffle: Annotated[bool, typer.Option(help="Take the inputs in an order shuffled by the seed.")] = False,
+    seed: Seed = 0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes, one thread each; default: all cores.")] = None,
+    engine: Annotated[EngineName, typer.Option(help="local, or ray (needs attribound[ray]).")] = EngineName.LOCAL,
+    address: Annotated[str | None, typer.Option(help="Address of an existing Ray cluster.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
+    pictures: Annotated[int, typer.Option(min=0, help="Keep pictures of so many inputs, for the report.")] = 200,
+    strict: Annotated[bool, typer.Option(help="Stop at the first input that fails.")] = False,
+    retry: Annotated[bool, typer.Option(help="Try inputs again that failed before.")] = False,
+    trust_model: Trust = False,
+    as_json: Json = False,
+) -> None:
+    """Certify a whole data set: one record per input; kill it at any time and run it again to go on.
+
+    Example: attribound certify --model mnist-cnn-consistency --data mnist-sample --noise gaussian:0.75 --items 50
+    --out my-run
+
+    Then: attribound show my-run, attribound attack my-run, attribound report my-run. A bad input becomes a record with
+    status `error`. Draws depend on (seed, item) only, so workers, engines and interruptions change no record.
+    """
+    from attribound.cli import console
+    from attribound.fields import default_maps
+    from attribound.runs import RunConfig, Store, summarise
+    from attribound.runs.runner import prepare, run, share_alpha
+
+    given = RunConfig(
+        model=model,
+        data=data,
+        arch=arch,
+        attribution=attribution,
+        maps=tuple(maps or default_maps(attribution)),
+        output=output.value,
+        bound=bound,
+        noise=noise,
+        samples=samples,
+        cells=_fractions(cells),
+        alpha=alpha,
+        epsilons=tuple(epsilon or (0.1, 0.25, 0.5)),
+        cosines=tuple(cosine or (0.8, 0.9)),
+        items=items or limit_items,
+        shuffle=shuffle,
+        seed=seed,
+        pictures=pictures,
+        device=device,
+    )
+    chosen = _engine(engine, workers, address, device)
+    config, job = prepare(share_alpha(given) if simultaneous else given, trust=trust_model)
+    with interruptible() as interrupted, console.run_progress(config.cosines[0], quiet=as_json) as advance:
+        state = run(job, out, chosen, strict=strict, retry=retry, stop=interrupted.is_set, progress=advance)
+    if state.done < state.total and interrupted.is_set():
+        again = shlex.join(["attribound", *sys.argv[1:]])
+        print(f"{state.done} of {state.total} inputs are in {out}. To go on: {again}", file=sys.stderr)
+        raise typer.Exit(130)
+    with Store.read(out) as store:
+        summary = summarise(store)
+    answer({"out": str(out), **summary.to_json()}, as_json, lambda: console.show_summary(summary, str(out)))
+    if summary.counts.get("error") == summary.total:
+        raise AttriboundError("every input failed, see above")
+
+
+def _fractions(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ArgumentError(f"expected --cells FRACTION,FRACTION,..., got {text!r}") from None
+
+
+def _engine(name: EngineName, workers: int | None, address: str | None, device: str) -> "Engine":
+    from attribound.runs.engines import Local
+    from attribound.runs.work import cores
+
+    count = workers or cores()
+    if name is EngineName.LOCAL:
+        if address is not None:
+            raise ArgumentError("--address is for --engine ray")
+        return Local(count)
+    try:
+        from attribound.runs.engines.ray import Ray
+    except ImportError:
+        raise ArgumentError("--engine ray needs ray: pip install 'attribound[ray]'") from None
+    return Ray(count, address, device)

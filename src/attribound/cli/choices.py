@@ -1,0 +1,64 @@
+"""What may be typed where only a few words are possible. Nothing here needs torch, so `--help` is quick.
+
+A test compares these with the registries they stand for.
+"""
+
+from enum import StrEnum
+
+from attribound.bounds.laws import LAWS
+
+
+class Method(StrEnum):
+    """Attacks: `attribound.attacks.METHODS`."""
+
+    DIRECT = "direct"
+    IFIA = "ifia"
+    LIKELIHOOD = "likelihood"
+    RANDOM = "random"
+
+
+class Budget(StrEnum):
+    """How hard to attack: `attribound.attacks.BUDGETS`."""
+
+    QUICK = "quick"
+    NORMAL = "normal"
+    THOROUGH = "thorough"
+
+
+class EngineName(StrEnum):
+    """Where a run's work is done."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+class OutputName(StrEnum):
+    """What is explained."""
+
+    LOGIT = "logit"
+    PROBABILITY = "probability"
+
+
+class Format(StrEnum):
+    """Forms of export: `attribound.runs.export.FORMATS`."""
+
+    CSV = "csv"
+    JSON = "json"
+    LATEX = "latex"
+    PARQUET = "parquet"
+
+
+class ObjectiveName(StrEnum):
+    """What a training minimises: `attribound.training.NAMES`."""
+
+    STANDARD = "standard"
+    NOISE = "noise"
+    CONSISTENCY = "consistency"
+    ADVERSARIAL = "adversarial"
+    TRADES = "trades"
+    IG_NORM = "ig-norm"
+    IGR = "igr"
+
+
+NoiseKind = StrEnum("NoiseKind", {kind.upper(): kind for kind in LAWS})  # type: ignore[misc]
+"""Laws of noise: `attribound.bounds.LAWS`."""

@@ -1,0 +1,336 @@
+"""What people see in the terminal: progress and tables."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.finding import Finding
+from attribound.cli.app import printable
+from attribound.rounding import confidence, lower_quantile, percent, round_down
+from attribound.runs.summary import Summary
+
+if TYPE_CHECKING:
+    from attribound.paper import Table as PaperTable
+
+Advance = Callable[[str, int, int], None]
+
+_WIDEST = 200
+"""Columns that a table may take in a file or pipe, where nobody's window is too narrow."""
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Advance]:
+    """Yield a callable (what, done, of): a bar on a terminal, plain lines elsewhere, nothing when quiet."""
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda what, done, total: None
+    elif not console.is_terminal:
+        yield _plain_line
+    else:
+        columns = (
+            TextColumn("{task.description:10}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+        )
+        with Progress(*columns, console=console) as bar:
+            tasks: dict[str, Any] = {}
+
+            def advance(what: str, done: int, total: int) -> None:
+                if what not in tasks:
+                    tasks[what] = bar.add_task(what, total=total)
+                bar.update(tasks[what], completed=done, total=total)
+
+            yield advance
+
+
+def say(*, quiet: bool = False) -> Callable[[str], None]:
+    """A callable that prints a line about what is being done, on the error stream."""
+    return lambda line: None if quiet else print(printable(line), file=sys.stderr, flush=True)
+
+
+def _plain_line(what: str, done: int, total: int) -> None:
+    step = max(total // 4, 1)
+    if done and (done % step == 0 or done == total):
+        print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def run_progress(cosine: float, *, quiet: bool = False) -> Iterator[Callable[[Any], None]]:
+    """Yield a callable that takes a run's progress: a bar on a terminal, a line now and then elsewhere."""
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda state: None
+    elif not console.is_terminal:
+        yield _run_lines(cosine)
+    else:
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(elapsed_when_finished=True),
+        )
+        with Progress(*columns, console=console) as bar:
+            task = bar.add_task("", total=None, note="")
+            yield lambda state: bar.update(
+                task, completed=state.done, total=state.total, note=_run_note(state, cosine), refresh=True
+            )
+
+
+def _run_lines(cosine: float) -> Callable[[Any], None]:
+    last = time.monotonic()
+
+    def line(state: Any) -> None:
+        nonlocal last
+        if state.done == state.total or state.done == state.begun_with or time.monotonic() - last >= 10:
+            last = time.monotonic()
+            print(f"{state.done} of {state.total}  {_run_note(state, cosine)}", file=sys.stderr, flush=True)
+
+    return line
+
+
+def _run_note(state: Any, cosine: float) -> str:
+    parts = [f"{state.rate:.2f}/s"] if state.done > state.begun_with else []
+    if state.rate > 0 and state.done < state.total:
+        parts.append(f"{(state.total - state.done) / state.rate:.0f} s left")
+    if state.median is not None:
+        parts.append(f"median epsilon {round_down(state.median, 3)} at cosine {cosine:g}")
+    if state.errors:
+        parts.append(f"{state.errors} failed")
+    return ", ".join(parts)
+
+
+def show_summary(summary: Summary, name: str) -> None:
+    """A run in three tables, with everything a reader must know to judge them."""
+    console, config = Console(), summary.config
+    counts = ", ".join(f"{count} {status}" for status, count in sorted(summary.counts.items())) or "no records yet"
+    lines = [
+        f"{name}: {summary.total} inputs: {counts}"
+        + ("" if summary.correct is None else f"; certified and classified as labelled: {summary.correct}"),
+        f"{config.model} on {config.data}; {' '.join((config.attribution, *config.maps))}, {config.bound}; "
+        f"noise {config.noise}; {config.samples:,} samples, alpha {config.alpha:g}, seed {config.seed}",
+        _what_alpha_means(summary),
+    ]
+    if summary.accuracy is not None and summary.accuracy_noisy is not None:
+        lines.append(f"accuracy {percent(summary.accuracy)}, {percent(summary.accuracy_noisy)} under the noise")
+    for line in lines:
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
+    if config.bound.startswith("assumed"):
+        console.print("The limit is ASSUMED: none of these numbers is a certificate.", style="bold red")
+    if any(summary.quantiles.values()):
+        console.print(_quantile_table(summary.quantiles, summary.visible))
+        console.print(_fraction_table(summary.fractions))
+    for line in _warnings(summary):
+        console.print(printable(line), style="bold red", highlight=False, markup=False, soft_wrap=True)
+    for line in _remarks(summary):
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
+
+
+def _what_alpha_means(summary: Summary) -> str:
+    config = summary.config
+    if config.simultaneous:
+        together = config.alpha * config.simultaneous
+        return f"all {config.simultaneous} certificates are true at once with probability {confidence(together)}"
+    expected = config.alpha * summary.total
+    return (
+        f"each certificate is false with probability at most {config.alpha:g}: at most {expected:.2g} of these expected"
+    )
+
+
+def _warnings(summary: Summary) -> list[str]:
+    found = [f"item {item} {doubt}: derived numbers are used" for item, doubt in list(summary.doubtful.items())[:5]]
+    if len(summary.doubtful) > 5:
+        found.append(f"... and {len(summary.doubtful) - 5} more records that state more than they prove")
+    if summary.attacked and summary.attacked["violated"]:
+        found.append(f"{summary.attacked['violated']} certificates were VIOLATED by attacks: trust nothing here")
+    reference = min((float(key) for key in summary.quantiles), default=0.8)
+    if summary.chance is not None and summary.chance >= reference:
+        found.append(
+            f"maps of different inputs have cosines up to {summary.chance:.2f} with each other: a certified "
+            f"cosine of {reference:g} says little here"
+        )
+    if summary.fidelity is not None and summary.fidelity < reference:
+        found.append(
+            f"the smoothed maps' cosine with the plain ones is only {summary.fidelity:.2f}: another explanation"
+        )
+    return found
+
+
+def _remarks(summary: Summary) -> list[str]:
+    found = []
+    if summary.fidelity is not None:
+        chance = "unknown" if summary.chance is None else f"{summary.chance:.2f}"
+        found.append(
+            f"fidelity (smoothed and plain map) {summary.fidelity:.2f}; chance (maps of different inputs) {chance}"
+        )
+    if (attacked := summary.attacked) is not None:
+        found.append(
+            f"attacked {attacked['items']}: {attacked['violated']} violated, median gap {attacked['median_gap']:.3f}"
+        )
+    found += [f"item {one['item']} is uncertified: {one['message']}" for one in summary.reasons]
+    return found + [f"item {one['item']} failed: {one['message']}" for one in summary.errors]
+
+
+def _quantile_table(quantiles: Mapping[str, Mapping[str, float]], visible: Mapping[str, float]) -> Table:
+    table = Table(title="Largest certified epsilon: quantiles over inputs")
+    table.add_column("cosine", justify="right")
+    for quantile in next(iter(quantiles.values())):
+        table.add_column(f"{float(quantile):.0%}", justify="right")
+    table.add_column("50%, maps as sampled", justify="right")
+    for cosine, row in quantiles.items():
+        table.add_row(cosine, *(round_down(value, 3) for value in row.values()), round_down(visible[cosine], 3))
+    return table
+
+
+def _fraction_table(fractions: Mapping[str, Mapping[str, float]]) -> Table:
+    table = Table(title="Share of inputs certified at cosine (row) and epsilon (column)")
+    table.add_column("", justify="right")
+    for epsilon in next(iter(fractions.values())):
+        table.add_column(epsilon, justify="right")
+    for cosine, row in fractions.items():
+        table.add_row(cosine, *(percent(value) for value in row.values()))
+    return table
+
+
+def show_demo(certificates: Mapping[str, Sequence[Certificate]], summary: dict[str, Any]) -> None:
+    """The demo's table, by noise law, and where its files are."""
+    console = Console()
+    console.print(_demo_table(certificates))
+    for run in summary["runs"]:
+        console.print(
+            f"{run['noise']}: sigma {run['sigma']:g} per pixel (radius {run['radius']:.4g}); {run['model']}: "
+            f"accuracy {percent(run['accuracy'])}, noisy {percent(run['accuracy_noisy'])}; "
+            f"fidelity {run['fidelity']:.2f}, chance {run['chance']:.2f}",
+            highlight=False,
+        )
+    first = summary["runs"][0]
+    console.print(
+        "\nRead: no change of the image of l2 size up to the proved epsilon, whatever it is, can turn the exact "
+        "smoothed saliency map by more than 37 degrees (cosine 0.8); for the maps as sampled here and at the changed "
+        "image, the epsilon is the one in brackets. Each certificate is false with probability at most "
+        f"{first['alpha']:g}; {first['samples']:,} samples per image. Fidelity is the cosine of smoothed and plain "
+        "maps, chance that of maps of different images: a certified cosine should be above chance.\n"
+        "The paper's numbers come from its published formula, which is NOT valid; where they are smaller than ours "
+        "(Gaussian noise), it is because its formula does not know how little the map varies.\n",
+        highlight=False,
+    )
+    for row in summary["attacks"]:
+        verdict = "VIOLATED" if row["violated"] else "holds"
+        console.print(
+            f"Attacked image {row['item']} at epsilon {round_down(row['epsilon'], 3)}: cosine certified "
+            f"{round_down(row['certified'], 3)}, worst found {row['worst']:.3f}: {verdict}",
+            highlight=False,
+        )
+    console.print(f"\nCertificates: {summary['out']}/*/*.json   (check one: attribound verify FILE)", highlight=False)
+    pictures = ", ".join(f"{summary['out']}/{run['noise']}.png" for run in summary["runs"])
+    console.print(f"Pictures:     {pictures}", highlight=False)
+    for report in summary["reports"].values():
+        console.print(f"Report:       {report}   (open it in a browser)", highlight=False)
+    console.print(f"Took {summary['seconds']:.0f} s.", highlight=False)
+
+
+def _demo_table(certificates: Mapping[str, Sequence[Certificate]]) -> Table:
+    table = Table(title="Largest change (epsilon) that provably keeps the explanation's cosine at 0.8")
+    table.add_column("image", justify="right")
+    table.add_column("class", justify="right")
+    for kind in certificates:
+        table.add_column(f"{kind}: proved\n(as sampled)", justify="right", style="bold")
+        table.add_column("paper says\n(invalid)", justify="right", style="dim")
+    for row in zip(*certificates.values(), strict=True):
+        table.add_row(str(row[0].item), str(row[0].target), *(cell for one in row for cell in _demo_cells(one)))
+    table.add_section()
+    medians = [_medians(column) for column in certificates.values()]
+    table.add_row("median", "", *(cell for value in medians for cell in (value, "")))
+    return table
+
+
+def _demo_cells(certificate: Certificate) -> tuple[str, str]:
+    proved, visible = certificate.max_epsilon(0.8), certificate.max_visible_epsilon(0.8)
+    return f"{round_down(proved, 3)} ({round_down(visible, 3)})", f"{certificate.max_epsilon_paper(0.8):.3f}"
+
+
+def _medians(certificates: Sequence[Certificate]) -> str:
+    exact, visible = (
+        lower_quantile([one.max_epsilon(0.8) for one in certificates], 0.5),
+        lower_quantile([one.max_visible_epsilon(0.8) for one in certificates], 0.5),
+    )
+    return f"{round_down(exact, 3)} ({round_down(visible, 3)})"
+
+
+def show_findings(findings: Sequence[Finding], out: str) -> None:
+    """The audit's table: proved beside broken."""
+    assumed = any(one.assumed for one in findings)
+    word = "follows from the ASSUMED limit" if assumed else "certified"
+    table = Table(title=f"What was {'claimed' if assumed else 'certified'}, and the worst that attackers found")
+    for name in ("image", "epsilon", word, "worst found", "by", "gap", "tightness"):
+        table.add_column(name, justify="left" if name == "by" else "right")
+    for one in findings:
+        table.add_row(
+            str(one.item),
+            round_down(one.epsilon, 3),
+            round_down(one.certified, 3),
+            f"{one.worst:.3f}",
+            printable(one.method),
+            "[bold red]VIOLATED[/]" if one.violated else f"{one.gap:.3f}",
+            "-" if one.tightness is None else f"{one.tightness:.2f}",
+        )
+    console = Console()
+    console.print(table)
+    broken = sum(one.violated for one in findings)
+    noun = "claims under an assumed limit (not certificates)" if assumed else "certificates"
+    console.print(f"{len(findings)} {noun} attacked, {broken} violated. Findings are in {out}", highlight=False)
+
+
+def replay_line(outcome: Mapping[str, Any]) -> str:
+    """One line about a case that was scored again."""
+    verdict = "VIOLATED" if outcome["violated"] else "not violated"
+    return (
+        f"{verdict}: certified cosine {round_down(outcome['certified'])}, found {outcome['cosine']:.4f} "
+        f"(exact value at most {outcome['cosine_most']:.4f})"
+    )
+
+
+def show_scan(scan: Mapping[str, Any]) -> None:
+    """The table of `tune` and its advice."""
+    wanted = scan["epsilon"] is not None
+    table = Table(title=f"Noise levels for {scan['model']} (accuracy without noise {percent(scan['accuracy'])})")
+    for name in ("noise", "sigma", "accuracy", "fidelity", f"epsilon at cosine {scan['cosine']:g}"):
+        table.add_column(name, justify="right")
+    if wanted:
+        table.add_column(f"certified at {scan['epsilon']:g}", justify="right")
+    for level in scan["levels"]:
+        last = [percent(level["certified"], 0)] if wanted else []
+        mark = "bold" if level["noise"] == scan["recommended"] else None
+        cells = (level["noise"], f"{level['sigma']:g}", percent(level["accuracy_noisy"]), f"{level['fidelity']:.2f}")
+        table.add_row(*cells, round_down(level["median_max_epsilon"], 3), *last, style=mark)
+    console = Console()
+    console.print(table)
+    if scan["assumed"]:
+        console.print("The limit is ASSUMED: none of these numbers is a certificate.", style="bold red")
+    console.print(f"Recommended: {scan['recommended'] or 'none'}: {scan['advice']}.", highlight=False)
+
+
+def show_table(shown: "PaperTable", written: Path) -> None:
+    """A table of text with its remarks, and where it was written."""
+    table = Table(title=shown.title, box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    for name in shown.columns:
+        table.add_column(name, overflow="fold")
+    for row in shown.rows:
+        table.add_row(*row)
+    console = Console()
+    if not console.is_terminal:
+        wide = console.options.update(max_width=_WIDEST)
+        console.width = max(console.width, console.measure(table, options=wide).maximum)
+    console.print(table, markup=False)
+    for note in shown.notes:
+        console.print(f"- {note}", highlight=False, markup=False)
+    print(f"written: {written}")

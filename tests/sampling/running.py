@@ -1,0 +1,32 @@
+"""One estimate in one line."""
+
+from attribound.randomness import Purpose
+from attribound.sampling import Estimate, Plan, Source, default_statistics, estimate
+from attribound.sampling.statistic import Statistic
+
+
+def run(
+    field,
+    x,
+    noise,
+    samples=2048,
+    *,
+    alpha=1e-3,
+    seed=0,
+    item=0,
+    batch=None,
+    until=None,
+    shape=None,
+    statistics=None,
+    progress=None,
+    purpose=Purpose.CERTIFICATE,
+) -> Estimate:
+    source = Source(field, x, 0, noise, seed, item, purpose, batch)
+    plan = Plan(samples=samples, alpha=alpha, until=until)
+    return estimate(source, plan, x.shape if shape is None else shape, statistics, progress)
+
+
+def watched() -> tuple[list[Statistic], Statistic, Statistic]:
+    """The default statistics, and among them those of the norm and the spread, to look inside."""
+    statistics = default_statistics()
+    return statistics, statistics[0], statistics[1]

@@ -56,7 +56,7 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
             continue
         doubts = [
             *([] if honest[id(record)] else ["states more than follows from its evidence"]),
-            *_foreign(record, config),
+            *foreign(record, config),
         ]
         if not doubts:
             yield Proved(record)
@@ -65,7 +65,7 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
         yield Proved(Certificate(record).stating(epsilons, cosines).record, tuple(doubts))
 
 
-def _foreign(record: Record, config: RunConfig) -> list[str]:
+def foreign(record: Record, config: RunConfig) -> list[str]:
     """Where a record does not belong to its run, or was changed after it was written."""
     found = []
     if record.alpha != config.alpha:

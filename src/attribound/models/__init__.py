@@ -2,6 +2,8 @@
 
 from attribound.models.architectures import ARCHITECTURES, make_model
 from attribound.models.cnn import SmallCNN
+from attribound.models.denoised import DENOISERS, Denoised, denoiser_card, load_denoiser
+from attribound.models.denoiser import Denoiser
 from attribound.models.load import code_hash, load_model
 from attribound.models.normalize import Normalize
 from attribound.models.resnet import ResNet, resnet18, resnet20, resnet50, resnet50_keras
@@ -9,12 +11,17 @@ from attribound.models.shipped import SHIPPED, card, load_shipped
 
 __all__ = [
     "ARCHITECTURES",
+    "DENOISERS",
     "SHIPPED",
+    "Denoised",
+    "Denoiser",
     "Normalize",
     "ResNet",
     "SmallCNN",
     "card",
     "code_hash",
+    "denoiser_card",
+    "load_denoiser",
     "load_model",
     "load_shipped",
     "make_model",

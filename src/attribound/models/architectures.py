@@ -6,6 +6,7 @@ from torch import nn
 
 from attribound.errors import ArgumentError
 from attribound.models.cnn import SmallCNN
+from attribound.models.denoiser import Denoiser
 from attribound.models.resnet import resnet18, resnet20, resnet50, resnet50_keras
 
 ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
@@ -14,6 +15,7 @@ ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
     "resnet20": resnet20,
     "resnet50": resnet50,
     "resnet50-keras": resnet50_keras,
+    "denoiser": Denoiser,
 }
 
 

@@ -15,6 +15,7 @@ from attribound.data import Dataset
 from attribound.errors import ArgumentError
 from attribound.noise import Gaussian, Noise
 from attribound.training.base import Objective
+from attribound.training.denoise import Denoise, measure_denoising
 from attribound.training.loop import Progress, Report, Schedule, accuracy, fit
 
 
@@ -63,7 +64,7 @@ def train(
         "objective": repr(objective),
         "schedule": asdict(schedule),
         "command": command,
-        **measure(model, test, noise or Gaussian(0.25)),
+        **_figures(model, test, objective, noise or Gaussian(0.25)),
         "date": datetime.now(UTC).date().isoformat(),
     }
     partial = out.with_name(out.name + ".partial")
@@ -72,6 +73,10 @@ def train(
     partial.replace(out)
     checkpoint.unlink(missing_ok=True)
     return card
+
+
+def _figures(model: nn.Module, test: Dataset, objective: Objective, noise: Noise) -> dict[str, Any]:
+    return measure_denoising(model, test) if isinstance(objective, Denoise) else measure(model, test, noise)
 
 
 def measure(model: nn.Module, test: Dataset, noise: Noise) -> dict[str, Any]:

@@ -45,10 +45,10 @@ def train(
     test_data: Annotated[
         str | None, typer.Option(help="Measured on this; default: the test part of mnist and cifar10, else --data.")
     ] = None,
-    arch: Annotated[str, typer.Option(help="small-cnn, resnet18, resnet20, resnet50 or resnet50-keras.")] = "small-cnn",
+    arch: Annotated[str, typer.Option(help="small-cnn, resnet18, resnet20, ... or denoiser.")] = "small-cnn",
     start: Annotated[str | None, typer.Option(help="Start from this model's weights (name or file).")] = None,
     objective: Annotated[
-        str, typer.Option(help="standard, noise, consistency, adversarial, trades, ig-norm or igr.")
+        str, typer.Option(help="standard, noise, consistency, adversarial, trades, ig-norm, igr or denoise.")
     ] = "standard",
     noise: Annotated[str | None, typer.Option(help="gaussian:S or uniform:R, added to every input.")] = None,
     augment: Annotated[bool, typer.Option(help="Shift and mirror images at random.")] = False,
@@ -81,7 +81,7 @@ def train(
     from attribound.models import load_model, make_model
     from attribound.noise import Gaussian, parse_noise
     from attribound.report import console
-    from attribound.training import Schedule, fresh, make_objective
+    from attribound.training import Schedule, fresh, make_objective, summary
     from attribound.training import train as run
 
     law = None if noise is None else parse_noise(noise)
@@ -110,11 +110,7 @@ def train(
     if as_json:
         print(json.dumps({"out": str(out), **card}))
         return
-    print(
-        f"{out}: accuracy {card['test_accuracy']:.2%}, {card['test_accuracy_noisy']:.2%} under "
-        f"{card['noise']['kind']} noise of sigma {card['noise']['sigma']:.3g} ({card['test_inputs']:,} inputs of "
-        f"{card['test_data']})"
-    )
+    print(f"{out}: {summary(card)}")
 
 
 @app.command()

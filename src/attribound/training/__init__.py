@@ -11,7 +11,7 @@ from attribound.training.igr import Igr
 from attribound.training.loop import Schedule, accuracy, fit
 from attribound.training.noisy import WithNoise
 from attribound.training.recipes import NAMES, make_objective
-from attribound.training.session import fresh, train
+from attribound.training.session import fresh, summary, train
 from attribound.training.settled import Settled
 from attribound.training.standard import Standard
 from attribound.training.trades import Trades
@@ -36,5 +36,6 @@ __all__ = [
     "fresh",
     "make_objective",
     "psnr",
+    "summary",
     "train",
 ]

@@ -13,6 +13,7 @@ from torch import nn
 
 from attribound.data import Dataset
 from attribound.errors import ArgumentError
+from attribound.models import Denoiser
 from attribound.noise import Gaussian, Noise
 from attribound.training.base import Objective
 from attribound.training.denoise import Denoise, measure_denoising
@@ -54,6 +55,7 @@ def train(
         raise ArgumentError(f"{test.name} is empty")
     if out.suffix != ".safetensors":
         raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
+    _check_denoising(model, data, objective)
     out.parent.mkdir(parents=True, exist_ok=True)
     checkpoint = out.with_name(out.name + ".checkpoint")
     fit(model, data, objective, schedule, _patient(report, patience), checkpoint, progress)
@@ -73,6 +75,26 @@ def train(
     partial.replace(out)
     checkpoint.unlink(missing_ok=True)
     return card
+
+
+def summary(card: dict[str, Any]) -> str:
+    """What a card says of the test data, in one line."""
+    inputs = f"({card['test_inputs']:,} inputs of {card['test_data']})"
+    if "psnr" in card:
+        return ", ".join(f"{value:.2f} dB at sigma {level}" for level, value in card["psnr"].items()) + f" {inputs}"
+    return (
+        f"accuracy {card['test_accuracy']:.2%}, {card['test_accuracy_noisy']:.2%} under {card['noise']['kind']} noise of "
+        f"sigma {card['noise']['sigma']:.3g} {inputs}"
+    )
+
+
+def _check_denoising(model: nn.Module, data: Dataset, objective: Objective) -> None:
+    if isinstance(model, Denoiser) != isinstance(objective, Denoise):
+        raise ArgumentError("--objective denoise trains --arch denoiser, and nothing else does")
+    if isinstance(model, Denoiser):
+        shape = tuple(data.image(0).shape)
+        if len(shape) != 3 or shape[0] != 3 or shape[1] != shape[2]:
+            raise ArgumentError(f"expected square colour pictures (3, N, N) to denoise, got {shape} in {data.name}")
 
 
 def _figures(model: nn.Module, test: Dataset, objective: Objective, noise: Noise) -> dict[str, Any]:

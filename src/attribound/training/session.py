@@ -83,8 +83,8 @@ def summary(card: dict[str, Any]) -> str:
     if "psnr" in card:
         return ", ".join(f"{value:.2f} dB at sigma {level}" for level, value in card["psnr"].items()) + f" {inputs}"
     return (
-        f"accuracy {card['test_accuracy']:.2%}, {card['test_accuracy_noisy']:.2%} under {card['noise']['kind']} noise of "
-        f"sigma {card['noise']['sigma']:.3g} {inputs}"
+        f"accuracy {card['test_accuracy']:.2%}, {card['test_accuracy_noisy']:.2%} under {card['noise']['kind']} noise "
+        f"of sigma {card['noise']['sigma']:.3g} {inputs}"
     )
 
 

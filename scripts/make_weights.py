@@ -27,6 +27,7 @@ from attribound.training import (
     IgNorm,
     Igr,
     Objective,
+    Recognised,
     Schedule,
     Settled,
     Standard,
@@ -108,7 +109,12 @@ RECIPES = {
         0.25,
         start="cifar10-resnet20-noise",
     ),
-    "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),
+    "denoiser-cifar10": Recipe(
+        "cifar10",
+        Denoise(),
+        Schedule(epochs=8, batch=16, rate=2e-3),
+        then=((Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20"), Schedule(epochs=3, batch=32, rate=1e-3)),),
+    ),
     "denoiser-photos": Recipe(
         "patches", Denoise(), Schedule(epochs=30, batch=16, rate=1.5e-3), start="denoiser-cifar10"
     ),

@@ -1,6 +1,6 @@
 """Accuracy against certified epsilon of the CIFAR-10 models: `python scripts/measure_cifar10.py --cifar10 DIR`.
 
-Saliency (Unit) of the predicted class under Gaussian noise of sigma 0.25, the first images of the test set, alpha 0.001.
+Saliency (Unit) of the predicted class, Gaussian noise of sigma 0.25, the first images of the test set, alpha 0.001.
 Writes `results/cifar10.json`, model by model: run again to resume, delete a row to measure it anew.
 """
 

@@ -5,7 +5,7 @@ from attribound.training.augmented import Augmented
 from attribound.training.base import Objective
 from attribound.training.clean import WithClean
 from attribound.training.consistency import Consistency
-from attribound.training.denoise import Denoise, psnr
+from attribound.training.denoise import Denoise, Recognised, psnr
 from attribound.training.ig_norm import IgNorm
 from attribound.training.igr import Igr
 from attribound.training.loop import Schedule, accuracy, fit
@@ -25,6 +25,7 @@ __all__ = [
     "IgNorm",
     "Igr",
     "Objective",
+    "Recognised",
     "Schedule",
     "Settled",
     "Standard",

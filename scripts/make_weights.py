@@ -105,19 +105,18 @@ RECIPES = {
     "cifar10-resnet20-consistency": Recipe(
         "cifar10",
         Augmented(Settled(WithClean(Consistency(Gaussian(0.25), beta=2.0)))),
-        Schedule(epochs=2, batch=64, rate=1e-3),
+        Schedule(epochs=1, batch=64, rate=1e-3),
         0.25,
         start="cifar10-resnet20-noise",
     ),
-    "denoiser-cifar10": Recipe(
+    "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),
+    "denoiser-cifar10-resnet20": Recipe(
         "cifar10",
-        Denoise(),
-        Schedule(epochs=8, batch=16, rate=2e-3),
-        then=((Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20"), Schedule(epochs=3, batch=32, rate=1e-3)),),
+        Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20"),
+        Schedule(epochs=2, batch=32, rate=1e-3),
+        start="denoiser-cifar10",
     ),
-    "denoiser-photos": Recipe(
-        "patches", Denoise(), Schedule(epochs=30, batch=16, rate=1.5e-3), start="denoiser-cifar10"
-    ),
+    "denoiser-photos": Recipe("patches", Denoise(), Schedule(epochs=12, batch=16, rate=1e-3), start="denoiser-cifar10"),
 }
 ARCHITECTURES = {**SHIPPED, **dict.fromkeys(DENOISERS, "denoiser")}
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from attribound.fields import (
         Unit as Unit,
     )
+    from attribound.models import Denoised as Denoised
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
     from attribound.report.plots import plot as plot
@@ -54,6 +55,7 @@ _HOMES = {
     "Proved": "attribound.fields",
     "Saliency": "attribound.fields",
     "Unit": "attribound.fields",
+    "Denoised": "attribound.models",
     "Gaussian": "attribound.noise",
     "UniformBall": "attribound.noise",
     "min_radius": "attribound.search",

@@ -9,9 +9,10 @@ from torch import nn
 
 from attribound.data import Arrays
 from attribound.errors import ArgumentError
-from attribound.models import Denoiser
+from attribound.models import Denoiser, load_shipped
 from attribound.training import (
     Denoise,
+    Recognised,
     Schedule,
     Settled,
     Standard,
@@ -91,6 +92,25 @@ def test_what_cannot_be_denoised(tmp_path) -> None:
 def test_denoise_takes_no_options(options) -> None:
     with pytest.raises(ArgumentError, match="'denoise' draws its own noise"):
         make_objective("denoise", **options)
+
+
+def test_recognised_adds_what_the_classifier_thinks_of_the_denoised_picture() -> None:
+    """Of a denoiser that does nothing: the squared error to one of the two mirrors, and the noisy picture's entropy."""
+    x, labels = torch.rand(4, 3, 32, 32, generator=torch.Generator().manual_seed(1)), torch.arange(4)
+    model, classifier = Told(), load_shipped("cifar10-resnet20")
+    objective = Recognised(Denoise(), "cifar10-resnet20", weight=0.5)
+    value = objective.loss(model, x, labels, torch.Generator().manual_seed(0))
+    entropy = nn.functional.cross_entropy(classifier(model.noisy), labels)
+    clean = min((x, x.flip(3)), key=lambda pictures: float((pictures - model.noisy).square().mean()))
+    error = ((model.noisy - clean).square() / model.sigma.view(-1, 1, 1, 1)).mean()
+    assert float(value) == pytest.approx(float(error + 0.5 * entropy))
+
+
+def test_recognised_reaches_the_denoiser() -> None:
+    denoiser, x = fresh(Denoiser, 0), torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(1))
+    objective = Recognised(Denoise(), "cifar10-resnet20")
+    objective.loss(denoiser, x, torch.tensor([0, 1]), torch.Generator().manual_seed(0)).backward()
+    assert float(denoiser.leave.bias.grad.abs().sum()) > 0
 
 
 def test_clean_cross_entropy_beside_the_base() -> None:

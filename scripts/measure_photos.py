@@ -1,7 +1,7 @@
 """What the denoiser of photographs gives an ImageNet model back: `python scripts/measure_photos.py --resnet50 DIR`.
 
-DIR is what `attribound data fetch resnet50` writes, `--held-out` what scripts/make_patches.py does. Measures the share of
-noisy copies of the 20 labelled photographs that ResNet-50 classifies correctly, without and with the denoiser, and
+DIR is what `attribound data fetch resnet50` writes, `--held-out` what scripts/make_patches.py does. Measures the share
+of noisy copies of the 20 labelled photographs that ResNet-50 classifies correctly, without and with the denoiser, and
 writes `results/photos.json`.
 """
 

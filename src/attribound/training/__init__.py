@@ -4,7 +4,7 @@ from attribound.training.adversarial import Adversarial
 from attribound.training.augmented import Augmented
 from attribound.training.base import Objective
 from attribound.training.clean import WithClean
-from attribound.training.consistency import Consistency
+from attribound.training.consistency import Consistency, OneSided
 from attribound.training.denoise import Denoise, Recognised, psnr
 from attribound.training.ig_norm import IgNorm
 from attribound.training.igr import Igr
@@ -25,6 +25,7 @@ __all__ = [
     "IgNorm",
     "Igr",
     "Objective",
+    "OneSided",
     "Recognised",
     "Schedule",
     "Settled",

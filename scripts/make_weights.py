@@ -117,7 +117,7 @@ RECIPES = {
         Schedule(epochs=2, batch=32, rate=1e-3),
         start="denoiser-cifar10",
     ),
-    "denoiser-photos": Recipe("patches", Denoise(), Schedule(epochs=12, batch=16, rate=1e-3), start="denoiser-cifar10"),
+    "denoiser-photos": Recipe("patches", Denoise(), Schedule(epochs=8, batch=16, rate=1e-3), start="denoiser-cifar10"),
 }
 ARCHITECTURES = {**SHIPPED, **dict.fromkeys(DENOISERS, "denoiser")}
 

@@ -22,6 +22,7 @@ from attribound.models import DENOISERS, SHIPPED, load_denoiser, load_shipped, m
 from attribound.noise import Gaussian
 from attribound.training import (
     Augmented,
+    Brief,
     Consistency,
     Denoise,
     IgNorm,
@@ -105,7 +106,7 @@ RECIPES = {
     ),
     "cifar10-resnet20-consistency": Recipe(
         "cifar10",
-        Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0)))),
+        Brief(Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
         Schedule(epochs=1, batch=64, rate=1e-3),
         0.25,
         start="cifar10-resnet20-noise",
@@ -113,11 +114,13 @@ RECIPES = {
     "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),
     "denoiser-cifar10-resnet20": Recipe(
         "cifar10",
-        Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20"),
+        Brief(Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20")),
         Schedule(epochs=2, batch=32, rate=1e-3),
         start="denoiser-cifar10",
     ),
-    "denoiser-photos": Recipe("patches", Denoise(), Schedule(epochs=8, batch=16, rate=1e-3), start="denoiser-cifar10"),
+    "denoiser-photos": Recipe(
+        "patches", Brief(Denoise()), Schedule(epochs=10, batch=16, rate=1e-3), start="denoiser-cifar10"
+    ),
 }
 ARCHITECTURES = {**SHIPPED, **dict.fromkeys(DENOISERS, "denoiser")}
 

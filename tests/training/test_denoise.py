@@ -11,6 +11,7 @@ from attribound.data import Arrays
 from attribound.errors import ArgumentError
 from attribound.models import Denoiser, load_shipped
 from attribound.training import (
+    Brief,
     Denoise,
     Recognised,
     Schedule,
@@ -111,6 +112,22 @@ def test_recognised_reaches_the_denoiser() -> None:
     objective = Recognised(Denoise(), "cifar10-resnet20")
     objective.loss(denoiser, x, torch.tensor([0, 1]), torch.Generator().manual_seed(0)).backward()
     assert float(denoiser.leave.bias.grad.abs().sum()) > 0
+
+
+def test_brief_rounds_and_nothing_else() -> None:
+    """bfloat16 has 8 bits: the loss agrees to a percent, and its slope is there in single precision."""
+    x = pictures(16)
+    values = []
+    for objective in (Denoise(), Brief(Denoise())):
+        denoiser = fresh(Denoiser, 0)
+        nn.init.constant_(denoiser.linear.weight, 0.01)
+        loss = objective.loss(denoiser, x, torch.zeros(16), torch.Generator().manual_seed(0))
+        loss.backward()
+        values.append((float(loss.detach()), denoiser.linear.weight.grad))
+    assert values[1][0] == pytest.approx(values[0][0], rel=0.01)
+    assert values[1][0] != values[0][0]
+    assert values[1][1].dtype == torch.float32
+    assert float((values[1][1] - values[0][1]).norm()) < 0.02 * float(values[0][1].norm())
 
 
 def test_clean_cross_entropy_beside_the_base() -> None:

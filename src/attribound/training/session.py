@@ -16,7 +16,7 @@ from attribound.errors import ArgumentError
 from attribound.models import Denoiser
 from attribound.noise import Gaussian, Noise
 from attribound.training.base import Objective
-from attribound.training.denoise import Denoise, Recognised, measure_denoising
+from attribound.training.denoise import Denoise, measure_denoising
 from attribound.training.loop import Progress, Report, Schedule, accuracy, fit
 
 
@@ -89,7 +89,7 @@ def summary(card: dict[str, Any]) -> str:
 
 
 def _check_denoising(model: nn.Module, data: Dataset, objective: Objective) -> None:
-    if isinstance(model, Denoiser) != isinstance(objective, Denoise | Recognised):
+    if isinstance(model, Denoiser) != _denoises(objective):
         raise ArgumentError("--objective denoise trains --arch denoiser, and nothing else does")
     if isinstance(model, Denoiser):
         shape = tuple(data.image(0).shape)
@@ -97,10 +97,15 @@ def _check_denoising(model: nn.Module, data: Dataset, objective: Objective) -> N
             raise ArgumentError(f"expected square colour pictures (3, N, N) to denoise, got {shape} in {data.name}")
 
 
+def _denoises(objective: Objective) -> bool:
+    """Whether the objective is denoising, whatever it is wrapped in."""
+    while hasattr(objective, "base"):
+        objective = objective.base
+    return isinstance(objective, Denoise)
+
+
 def _figures(model: nn.Module, test: Dataset, objective: Objective, noise: Noise) -> dict[str, Any]:
-    return (
-        measure_denoising(model, test) if isinstance(objective, Denoise | Recognised) else measure(model, test, noise)
-    )
+    return measure_denoising(model, test) if _denoises(objective) else measure(model, test, noise)
 
 
 def measure(model: nn.Module, test: Dataset, noise: Noise) -> dict[str, Any]:

@@ -115,7 +115,7 @@ RECIPES = {
     "denoiser-cifar10-resnet20": Recipe(
         "cifar10",
         Brief(Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20")),
-        Schedule(epochs=2, batch=32, rate=1e-3),
+        Schedule(epochs=1, batch=32, rate=1e-3),
         start="denoiser-cifar10",
     ),
     "denoiser-photos": Recipe(

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from attribound.data import Dataset, open_data
+from attribound.data import Arrays, Dataset, open_data
 from attribound.models import DENOISERS, SHIPPED, load_denoiser, load_shipped, make_model
 from attribound.noise import Gaussian
 from attribound.training import (
@@ -56,6 +56,7 @@ class Recipe:
         sigma: noise under which its card gives the accuracy.
         then: further phases.
         start: shipped name of the weights to start from.
+        inputs: number of training inputs, the first ones; all if None.
     """
 
     data: str
@@ -64,6 +65,7 @@ class Recipe:
     sigma: float = 0.5
     then: tuple[tuple[Objective, Schedule], ...] = ()
     start: str | None = None
+    inputs: int | None = None
 
     @property
     def phases(self) -> list[tuple[Objective, Schedule]]:
@@ -110,6 +112,7 @@ RECIPES = {
         Schedule(epochs=1, batch=64, rate=1e-3),
         0.25,
         start="cifar10-resnet20-noise",
+        inputs=25_000,
     ),
     "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),
     "denoiser-cifar10-resnet20": Recipe(
@@ -117,6 +120,7 @@ RECIPES = {
         Brief(Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20")),
         Schedule(epochs=1, batch=32, rate=1e-3),
         start="denoiser-cifar10",
+        inputs=25_000,
     ),
     "denoiser-photos": Recipe(
         "patches", Brief(Denoise()), Schedule(epochs=10, batch=16, rate=1e-3), start="denoiser-cifar10"
@@ -139,6 +143,8 @@ def make_weights(name: str, folder: str) -> None:
     """Train one model and store its weights and card."""
     recipe = RECIPES[name]
     learn, test = data(recipe.data, folder)
+    if recipe.inputs is not None:
+        learn = Arrays(*learn.batch(range(recipe.inputs)), f"{learn.name}, the first {recipe.inputs:,}", learn.classes)
     model = start(name, recipe)
     out = PACKAGE / "models" / "weights" / f"{name}.safetensors"
     before = finished(out.with_suffix(".json"), recipe)

@@ -74,8 +74,9 @@ def main() -> None:
             continue
         model = load_shipped(name)
         subject = model if denoiser is None else Denoised(model, load_denoiser(denoiser), sigma=SIGMA)
-        rows.append({"model": name, "denoiser": denoiser, **measure(subject, test, chosen.items, chosen.samples)})
-        command = f"python scripts/measure_cifar10.py --cifar10 DIR --items {chosen.items} --samples {chosen.samples}"
+        asked = {"model": name, "denoiser": denoiser, "items": chosen.items, "samples": chosen.samples}
+        rows.append({**asked, **measure(subject, test, chosen.items, chosen.samples)})
+        command = "python scripts/measure_cifar10.py --cifar10 DIR --items N --samples N"
         stored = {"command": command, "sigma": SIGMA, "alpha": 1e-3, "rows": rows}
         RESULT.write_text(json.dumps(stored, indent=1) + "\n")
         print(json.dumps(rows[-1]), flush=True)

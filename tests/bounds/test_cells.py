@@ -185,8 +185,8 @@ def test_facts_are_stored_and_read(fact) -> None:
 
 
 def test_different_votes_are_not_equal() -> None:
-    assert GOOD != votes([[100, 90, 0, 10]])
-    assert GOOD != Length(0.5, 0.6)
+    assert votes([[100, 90, 0, 10]]) != GOOD
+    assert Length(0.5, 0.6) != GOOD
     assert len({GOOD, votes([[100, 90, 0, 10]])}) == 2
 
 

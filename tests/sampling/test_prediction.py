@@ -70,7 +70,11 @@ def test_even_classes_abstain() -> None:
     certificate = certify(
         Unit(Saliency(Linear(weights))), torch.zeros(2, dtype=torch.float64), 0, noise=Gaussian(1.0), samples=1000
     )
-    assert (certificate.smoothed_prediction, certificate.prediction_radius, certificate.joint_epsilon(0.5)) == (None, 0, 0)
+    assert (certificate.smoothed_prediction, certificate.prediction_radius, certificate.joint_epsilon(0.5)) == (
+        None,
+        0,
+        0,
+    )
     assert certificate.max_epsilon(0.5) > 0
     assert "abstains: no class is proved" in words.class_under_noise(certificate)
     assert certificate.record.joint_epsilon == {"0.8": 0.0, "0.9": 0.0}

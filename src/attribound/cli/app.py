@@ -55,7 +55,10 @@ Model = Annotated[
 Repeated = Annotated[
     str | None, typer.Option(help="The certified model, repeated: needed if the record's own could run code.")
 ]
-RepeatedData = Annotated[str | None, typer.Option(help="The data, repeated: needed for certificates made in Python.")]
+RepeatedDenoiser = Annotated[
+    str | None, typer.Option(help="Denoise first: denoiser-photos, denoiser-cifar10, or FILE.safetensors of ours.")
+]
+Data = Annotated[str | None, typer.Option(help="The data, repeated: needed for certificates made in Python.")]
 Arch = Annotated[
     str | None,
     typer.Option(
@@ -63,6 +66,9 @@ Arch = Annotated[
     ),
 ]
 Trust = Annotated[bool, typer.Option(help="Load programs too (TorchScript, .pt2): they can do anything you can.")]
+Denoiser = Annotated[
+    str | None, typer.Option(help="Denoise first: denoiser-photos, denoiser-cifar10, or FILE.safetensors of ours.")
+]
 Data = Annotated[
     str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N], npz:FILE, csv:FILE, ...")
 ]

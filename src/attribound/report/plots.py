@@ -13,7 +13,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attribound.certificate import Certificate
+from attribound.certificates.certificate import Certificate
 from attribound.checks import FloatArray
 
 Picture = Figure

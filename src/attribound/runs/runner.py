@@ -85,7 +85,7 @@ def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
     parse_noise(config.noise)
     check_output(config.output)
     data = open_data(config.data)
-    model = open_model(config.subject, trust=trust)
+    model = open_model(config.subject, data.shape, trust=trust)
     try:
         model = model.to(config.device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:

@@ -55,10 +55,7 @@ Model = Annotated[
 Repeated = Annotated[
     str | None, typer.Option(help="The certified model, repeated: needed if the record's own could run code.")
 ]
-RepeatedDenoiser = Annotated[
-    str | None, typer.Option(help="Denoise first: denoiser-photos, denoiser-cifar10, or FILE.safetensors of ours.")
-]
-Data = Annotated[str | None, typer.Option(help="The data, repeated: needed for certificates made in Python.")]
+RepeatedData = Annotated[str | None, typer.Option(help="The data, repeated: needed for certificates made in Python.")]
 Arch = Annotated[
     str | None,
     typer.Option(

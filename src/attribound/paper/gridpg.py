@@ -1,6 +1,7 @@
 """GridPG: do smoothed maps still point at the right cell of a grid of images?"""
 
 import statistics
+from dataclasses import replace
 from typing import final
 
 import torch
@@ -76,4 +77,4 @@ def _grids(settings: Settings, network: torch.nn.Module) -> list[torch.Tensor]:
             waiting = {}
         if len(grids) == settings.items:
             return grids
-    return grids or [data.batch(data.order(count=4))[0]]
+    return grids or [replace(settings, items=4).images()]

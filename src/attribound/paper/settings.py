@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, final
 
+import torch
 from torch import Tensor, nn
 
 from attribound.certificates.certify import look_at
@@ -72,7 +73,7 @@ class Settings:
     def images(self) -> Tensor:
         """Its first images, stacked."""
         data = self.dataset()
-        return data.batch(data.order(count=self.items))[0]
+        return torch.stack([data.image(index) for index in data.order(count=self.items)])
 
     def network(self, name: str) -> nn.Module:
         """A model by the table's name for it."""

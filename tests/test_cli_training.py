@@ -27,7 +27,7 @@ def test_train_writes_and_says_how_good(tmp_path, capsys) -> None:
     ("flags", "message"),
     [
         (["--objective", "noise"], "needs --noise"),
-        (["--noise", "gaussian:-1"], "expected a noise, uniform:R or gaussian:S with a positive number"),
+        (["--noise", "gaussian:-1"], "expected a noise, uniform:RADIUS or gaussian:SIGMA with a positive number"),
         (["--noise", "0.5"], "expected a noise"),
         (["--arch", "vgg"], "expected an architecture"),
         (["--data", "mnist:/nowhere"], "no train-images-idx3-ubyte"),

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from attribound.fields import Tokens as Tokens
     from attribound.fields import Unit as Unit
     from attribound.fields.captum import Captum as Captum
+    from attribound.models import Denoised as Denoised
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
     from attribound.report.plots import plot as plot
+    from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
 
 _HOMES = {
@@ -47,6 +49,8 @@ _HOMES = {
     "min_radius": "search",
     "AttriboundError": "errors",
     "Captum": "fields.captum",
+    "Denoised": "models",
+    "TopK": "sampling",
     "Certificate": "certificates.certificate",
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certificates.certify"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),

@@ -9,6 +9,8 @@ import numpy as np
 
 from attribound.bounds.confidence import mean_radius
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
+from attribound.bounds.rules import RULES
+from attribound.certificates.cell_checks import cell_problems, facts_alike
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record, seal_of
 
@@ -44,12 +46,15 @@ def verify_record(certificate: Certificate) -> Verification:
 
     A stated number may be smaller than what is derived (rounded down), never larger.
     """
-    problems = _out_of_range(certificate.record)
-    if not problems:
-        try:
-            problems = [*_infeasible(certificate), *_disagreements(certificate), *_overstatements(certificate)]
-        except (ValueError, ArithmeticError) as error:
-            problems = [f"nothing can be derived from its evidence: {error}"]
+    record = certificate.record
+    # Each step needs that those before it found nothing: from numbers that contradict each other nothing is derived.
+    try:
+        problems = _out_of_range(record) or infeasible(certificate) or _disagreements(certificate)
+        problems = problems or _overstatements(certificate)
+    except (ValueError, ArithmeticError) as error:
+        problems = [f"nothing can be derived from its evidence: {error}"]
+    if record.seal and record.seal != seal_of(record):
+        problems = [*problems, "its seal does not fit its content: the file was changed after it was written"]
     return Verification(certificate, problems)
 
 
@@ -69,11 +74,12 @@ def _out_of_range(record: Record) -> list[str]:
     return problems + [f"the fact {name} is missing" for name in missing]
 
 
-def _infeasible(certificate: Certificate) -> list[str]:
+def infeasible(certificate: Certificate) -> list[str]:
     """Facts that no draws of this number can prove at this alpha, or that this field cannot have."""
     record, evidence = certificate.record, certificate.evidence
     basis = Basis(record.bound.limit, record.draws, record.alpha, record.block)
     problems = [problem for fact in evidence.facts.values() for problem in fact.problems(basis)]
+    problems += [problem for rule in RULES if rule.applies(evidence) for problem in rule.problems(evidence)]
     stated = ProbabilityGradient in evidence.facts
     if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit"):
         problems.append("the curvature rule does not apply to this field")
@@ -91,8 +97,6 @@ def _disagreements(certificate: Certificate) -> list[str]:
         "eigenvalue_upper": (record.eigenvalue_upper, evidence.fact(Spread).eigenvalue),
         "map_radius": (record.map_radius, evidence.fact(Closeness).radius),
         "map_radius again": (record.map_radius, _radius_again(certificate)),
-        "rule": (record.rule, certificate.rule),
-        "status": (record.status, certificate.status),
         "the subject's noise": (record.subject.noise, law.spec),
         "the subject's units": (record.subject.units, law.units),
         "the subject's seed": (record.subject.seed, record.seed),
@@ -109,10 +113,7 @@ def _disagreements(certificate: Certificate) -> list[str]:
         for name, (stated, held) in pairs.items()
         if not _same(stated, held)
     ]
-    problems += _about_map(certificate)
-    if record.seal and record.seal != seal_of(record):
-        problems.append("its seal does not fit its content: the file was changed after it was written")
-    return problems
+    return problems + _about_map(certificate)
 
 
 def _bound_spec(record: Record) -> str:
@@ -123,13 +124,14 @@ def _bound_spec(record: Record) -> str:
 def _radius_again(certificate: Certificate) -> float:
     """The map's radius from everything that it follows from: limit, draws, norm, spread and its share of alpha."""
     closeness, record = certificate.evidence.fact(Closeness), certificate.record
-    return mean_radius(
+    again = mean_radius(
         limit=record.bound.limit,
         norm_lower=record.norm_lower,
         samples=record.draws,
         alpha=float(closeness.attacked_alpha),
         eigenvalue_upper=record.eigenvalue_upper / record.block,
     )
+    return float(again)
 
 
 def _about_map(certificate: Certificate) -> list[str]:
@@ -145,19 +147,32 @@ def _about_map(certificate: Certificate) -> list[str]:
 
 
 def _overstatements(certificate: Certificate) -> list[str]:
-    """Stated answers that are larger than what the evidence gives."""
+    """Stated answers that are larger than what the evidence gives, and names that it does not give."""
     record = certificate.record
-    tables = {
-        "cosine": (record.cosine, certificate.cosine),
-        "visible_cosine": (record.visible_cosine, certificate.visible_cosine),
-        "max_epsilon": (record.max_epsilon, certificate.max_epsilon),
-        "max_visible_epsilon": (record.max_visible_epsilon, certificate.max_visible_epsilon),
-    }
-    problems = []
-    for name, (table, answer) in tables.items():
-        for key, stated in table.items():
-            derived = answer(float(key))
-            if not stated <= derived + _TOLERANCE:
+    problems = cell_problems(certificate) + [
+        f"states {name} {stated}, but its evidence gives {derived}"
+        for name, stated, derived in (
+            ("rule", record.rule, certificate.rule),
+            ("status", record.status, certificate.status),
+        )
+        if stated != derived
+    ]
+    for key, stated in record.joint_epsilon.items():
+        if not stated <= (derived := certificate.joint_epsilon(float(key))) + _TOLERANCE:
+            problems.append(f"states joint_epsilon({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
+    for name, cosine, largest in (
+        ("cosine", certificate.cosine, certificate.max_epsilon),
+        ("visible_cosine", certificate.visible_cosine, certificate.max_visible_epsilon),
+    ):
+        for key, stated in getattr(record, name).items():
+            if not stated <= (derived := cosine(float(key))) + _TOLERANCE:
+                problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
+        name = f"max_{name.replace('cosine', 'epsilon')}"
+        for key, stated in getattr(record, name).items():
+            # Whether the cosine holds at the stated epsilon is much quicker to see than the largest one is to find.
+            if stated <= 0 or cosine(stated) >= float(key):
+                continue
+            if not stated <= (derived := largest(float(key))) + _TOLERANCE:
                 problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
     return problems
 
@@ -197,9 +212,8 @@ def compare(stored: Certificate, again: Certificate) -> list[str]:
         for name in sampled
         if not _close(getattr(mine, name), getattr(theirs, name))
     ]
-    if set(mine.facts) != set(theirs.facts) or not all(
-        _close(value, theirs.facts[fact][key]) for fact, held in mine.facts.items() for key, value in held.items()
-    ):
+    facts, others = stored.evidence.facts, again.evidence.facts
+    if set(facts) != set(others) or not all(facts_alike(fact, others[kind]) for kind, fact in facts.items()):
         problems.append("the facts differ from those that the same draws prove again")
     if stored.map is not None and again.map is not None:
         distance = float(np.linalg.norm(stored.map - again.map)) if stored.map.shape == again.map.shape else math.inf

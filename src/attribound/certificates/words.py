@@ -33,6 +33,7 @@ def html_table(certificate: "Certificate") -> str:
             + f" (as sampled: {round_down(certificate.max_visible_epsilon(cosine))})"
             for cosine in _SHOWN_COSINES
         },
+        "class under noise": class_under_noise(certificate),
         "rule": certificate.rule or "none",
         "limit": f"{certificate.limit:g}: {certificate.limit_source}",
         "fidelity": "unknown"
@@ -51,6 +52,19 @@ def html_table(certificate: "Certificate") -> str:
     return f"{note}<table><caption>attribound certificate</caption>{lines}</table>"
 
 
+def class_under_noise(certificate: "Certificate") -> str:
+    """What is proved about the smoothed classifier's class, abstention and disagreement said."""
+    if certificate.record.prediction_radius is None:
+        return "not measured"
+    voted = certificate.smoothed_prediction
+    if voted is None:
+        return "abstains: no class is proved to be given to more than half of the noisy inputs"
+    held = f"{voted}, kept up to epsilon {round_down(certificate.prediction_radius)}"
+    if voted != certificate.prediction:
+        held += f" (without noise the model says {certificate.prediction})"
+    return held if voted == certificate.target else f"{held}; the map explains class {certificate.target}"
+
+
 def explain(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     """Is `cosine` certified at `epsilon`, by which rule, or why not."""
     reached = certificate.cosine(epsilon)
@@ -66,7 +80,9 @@ def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     law, kappa = certificate.law, certificate.norm / certificate.limit
     start = f"cosine {cosine:g} is not certified" + (f" at epsilon {epsilon:g}" if epsilon else "")
     if certificate.norm == 0:
-        return f"{start}: every attribution drawn is zero; does the output that is explained depend on the input?"
+        return (
+            f"{start}: every attribution drawn is zero, or they cancel: does the explained output depend on the input?"
+        )
     if certificate.norm_lower <= 0:
         noise = certificate.map_radius / certificate.norm
         wanted = certificate.samples * max(noise * noise, 2.0)

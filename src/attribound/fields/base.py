@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attribound.bounds.facts import Fact
 from attribound.errors import ArgumentError, FieldError
+from attribound.models.outputs import as_logits
 
 Model = Callable[[Tensor], Any]
 Output = Literal["logit", "probability"]
@@ -115,13 +116,8 @@ def check_output(output: str) -> None:
 
 
 def forward(model: Model, inputs: Tensor) -> Tensor:
-    """(B, K) the model's logits."""
-    logits = model(inputs)
-    shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(inputs):
-        rows = len(inputs)
-        raise FieldError(f"expected the model to map {rows} inputs to logits ({rows}, classes), got {shape}")
-    return logits
+    """(B, K) the model's logits, whatever it wraps them in."""
+    return as_logits(model(inputs), len(inputs))
 
 
 def score(logits: Tensor, target: Target, output: Output) -> Tensor:

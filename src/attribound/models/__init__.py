@@ -2,6 +2,8 @@
 
 from attribound.models.architectures import ARCHITECTURES, make_model
 from attribound.models.cnn import SmallCNN
+from attribound.models.denoised import DENOISERS, Denoised, denoiser_card, load_denoiser
+from attribound.models.denoiser import Denoiser
 from attribound.models.efficientnet import EfficientNetLite, efficientnet_lite0
 from attribound.models.inputs import Fixed
 from attribound.models.load import code_hash, load_model
@@ -13,7 +15,10 @@ from attribound.models.vit import ViT, vit_tiny, vit_tiny_grey
 
 __all__ = [
     "ARCHITECTURES",
+    "DENOISERS",
     "SHIPPED",
+    "Denoised",
+    "Denoiser",
     "EfficientNetLite",
     "Fixed",
     "FromProbabilities",
@@ -25,7 +30,9 @@ __all__ = [
     "as_logits",
     "card",
     "code_hash",
+    "denoiser_card",
     "efficientnet_lite0",
+    "load_denoiser",
     "load_model",
     "load_shipped",
     "make_model",

@@ -6,6 +6,7 @@ from torch import nn
 
 from attribound.errors import ArgumentError
 from attribound.models.cnn import SmallCNN
+from attribound.models.denoiser import Denoiser
 from attribound.models.efficientnet import efficientnet_lite0
 from attribound.models.own import call_own
 from attribound.models.resnet import resnet18, resnet20, resnet50, resnet50_keras
@@ -20,6 +21,7 @@ ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
     "efficientnet-lite0": efficientnet_lite0,
     "vit-tiny": vit_tiny,
     "vit-tiny-grey": vit_tiny_grey,
+    "denoiser": Denoiser,
 }
 
 

@@ -13,7 +13,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attribound.certificate import Certificate
+from attribound.certificates.certificate import Certificate
 from attribound.checks import FloatArray
 
 Picture = Figure
@@ -94,7 +94,7 @@ def _finish(axes: Axes, title: str) -> None:
 
 def _draw_curve(axes: Axes, certificate: Certificate) -> None:
     """Certified cosine over epsilon, with the paper's invalid curve dashed."""
-    end = max(certificate.max_epsilon(0.0) * 1.25, 1e-6 * certificate.evidence.scale)
+    end = max(certificate.max_epsilon(0.0) * 1.25, 1e-6 * certificate.law.scale)
     epsilons = np.linspace(0, end, 81)
     certified = np.array([certificate.cosine(e) for e in epsilons])
     name = "assumed limit: NOT certified" if certificate.assumed else "certified"

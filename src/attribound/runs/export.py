@@ -3,12 +3,13 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from attribound.certificates.finding import Finding
 from attribound.certificates.record import Failure, Record
 from attribound.errors import ArgumentError, AttriboundError
 from attribound.files import write_whole
@@ -40,10 +41,15 @@ def public_records(store: Store) -> Iterator[dict[str, Any]]:
     """Records as the contract names their keys, with what attacks found; only numbers that are proved."""
     findings = store.findings()
     for one in prove_all(store.records(), store.config):
-        record, doubts = (one, ()) if isinstance(one, Failure) else (one.record, one.doubts)
-        shown = {key: value for key, value in msgspec.to_builtins(record).items() if key not in _INTERNAL}
-        finding = findings.get(record.item)
-        yield shown | {"attack": None if finding is None else finding.row(), "doubts": "; ".join(doubts) or None}
+        yield public_record(one, findings)
+
+
+def public_record(one: Proved | Failure, findings: Mapping[int, Finding]) -> dict[str, Any]:
+    """One record as the contract names its keys, with what attacks found."""
+    record, doubts = (one, ()) if isinstance(one, Failure) else (one.record, one.doubts)
+    shown = {key: value for key, value in msgspec.to_builtins(record).items() if key not in _INTERNAL}
+    finding = findings.get(record.item)
+    return shown | {"attack": None if finding is None else finding.row(), "doubts": "; ".join(doubts) or None}
 
 
 def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -129,3 +135,4 @@ _WRITERS: dict[str, Callable[[Store], str]] = {
     "latex": _latex,
     "parquet": lambda store: "",
 }
+FORMATS = tuple(_WRITERS)

@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from attribound.bounds.evidence import Evidence
+from attribound.bounds.rules import RULES
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, Record, seal_of
@@ -55,7 +56,7 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
             continue
         doubts = [
             *([] if honest[id(record)] else ["states more than follows from its evidence"]),
-            *_foreign(record, config),
+            *foreign(record, config),
         ]
         if not doubts:
             yield Proved(record)
@@ -64,7 +65,7 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
         yield Proved(Certificate(record).stating(epsilons, cosines).record, tuple(doubts))
 
 
-def _foreign(record: Record, config: RunConfig) -> list[str]:
+def foreign(record: Record, config: RunConfig) -> list[str]:
     """Where a record does not belong to its run, or was changed after it was written."""
     found = []
     if record.alpha != config.alpha:
@@ -88,6 +89,8 @@ def _honest(records: Sequence[Record]) -> list[bool]:
     families: dict[object, list[int]] = defaultdict(list)
     evidences = [record.evidence() for record in records]
     for place, (record, evidence) in enumerate(zip(records, evidences, strict=True)):
+        if any(rule.problems(evidence) for rule in RULES if rule.applies(evidence)):
+            continue
         tables = (record.cosine, record.visible_cosine, record.max_epsilon, record.max_visible_epsilon)
         families[evidence.family, tuple(tuple(table) for table in tables)].append(place)
     honest = [False] * len(records)

@@ -85,7 +85,7 @@ class ExactScatter(Scatter):
         return list(pairwise(self._cuts))
 
     def _add(self, rows: Tensor, square: float) -> None:
-        self._waiting.append((rows / self._unit).to(_product_dtype()))
+        self._waiting.append((rows / self._unit).to(product_dtype()))
         self._waiting_square += square
         if sum(len(part) for part in self._waiting) >= _PRODUCT_ROWS:
             self._multiply()
@@ -185,6 +185,6 @@ def make_scatter(dim: int, unit: float, device: Device = "cpu") -> Scatter:
     return ExactScatter(dim, unit, device=device) if dim <= EXACT_UP_TO else SketchedScatter(dim, device=device)
 
 
-def _product_dtype() -> torch.dtype:
+def product_dtype() -> torch.dtype:
     """float32, unless torch was told that float32 products may be less precise than float32."""
     return torch.float32 if torch.get_float32_matmul_precision() == "highest" else torch.float64

@@ -9,6 +9,7 @@ from typing import ClassVar, final
 from torch import Tensor
 
 from attribound.bounds.facts import Fact
+from attribound.bounds.laws import Law
 
 Facts = Mapping[type[Fact], Fact]
 
@@ -23,12 +24,16 @@ class Setting:
         limit: no map is longer than this.
         planned: how many draws are planned at most.
         block: rows whose mean is one draw.
+        alpha: failure probability of everything together.
+        law: the law of the noise.
     """
 
     size: int
     limit: float
     planned: int
+    law: Law
     block: int = 1
+    alpha: float = 1e-3
 
 
 @final

@@ -1,0 +1,428 @@
+"""Forged and damaged certificates: what verify finds by arithmetic alone, and what only sampling again can find."""
+
+import json
+import random
+import re
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+
+from attribound.bounds import mean_radius
+from attribound.certificates import Certificate, certificate_of, compare, decode, encode, verify, verify_record
+from attribound.certificates.certify import certify, certify_again
+from attribound.certificates.record import MapRecord
+from attribound.errors import StoredDataError
+from attribound.fields import Assumed, Clip, IntegratedGradients, Proved, Saliency, Unit
+from attribound.noise import Gaussian, UniformBall
+from tests.certificates.forging import changed, claims, problems, resealed
+from tests.problems import AbsFirst, Linear
+
+
+def scaled(fact: str, name: str, factor: float, *also: str):
+    """Multiply a fact's number, and the fields of the record that repeat it."""
+
+    def change(record) -> None:
+        record["facts"][fact][name] *= factor
+        for key in also:
+            record[key] *= factor
+
+    return change
+
+
+def sixteen_draws(record) -> None:
+    record.update(draws=16, samples=16, budget=16)
+
+
+def billion_draws(record) -> None:
+    record.update(draws=10**9, samples=10**9, budget=10**9)
+
+
+def another_map(record) -> None:
+    values = MapRecord(tuple(record["map"]["shape"]), record["map"]["float64"]).values()
+    record["map"] = msgspec.to_builtins(MapRecord.of(values * 2))
+
+
+FORGED = {
+    "a larger epsilon": (
+        lambda r: r["max_epsilon"].update({"0.8": 5.0}),
+        r"states max_epsilon\(0.8\) = 5, but its evidence gives only",
+    ),
+    "a larger cosine": (lambda r: r["cosine"].update({"0.25": 0.9999999}), r"states cosine\(0.25\)"),
+    "a larger visible cosine": (lambda r: r["visible_cosine"].update({"0.1": 0.99}), r"states visible_cosine\(0.1\)"),
+    "a larger visible epsilon": (
+        lambda r: r["max_visible_epsilon"].update({"0.8": 0.5}),
+        r"states max_visible_epsilon\(0.8\) = 0.5",
+    ),
+    "another question's answer": (
+        lambda r: r.update(cosine={"0.5": r["cosine"]["0.1"]}),
+        r"states cosine\(0.5\)",
+    ),
+    "a larger stated norm": (lambda r: r.update(norm_lower=0.95), "states norm_lower 0.95, but its evidence gives"),
+    "a larger proved norm": (lambda r: r["facts"]["length"].update(lower=0.95), "states norm_lower"),
+    "a norm beyond the limit": (
+        lambda r: r["facts"]["length"].update(lower=1.5),
+        r"norm_lower 1.5 is not in \[0, 0.98",
+    ),
+    "a norm that no draws prove": (
+        lambda r: (r["facts"]["length"].update(lower=0.9999), r.update(norm_lower=0.9999)),
+        r"norm_lower 0.9999 is not in \[0, 0.98",
+    ),
+    "a norm beyond map and radius": (scaled("length", "sampled", 0.5, "norm"), "norm_lower is larger than the map and"),
+    "a norm that is not the map's": (scaled("length", "sampled", 0.99, "norm"), r"states norm 0.8\d+, but its map has"),
+    "a sampled norm": (lambda r: r["facts"]["length"].update(sampled=0.99), "states norm"),
+    "another stated norm": (lambda r: r.update(norm=0.1), "states norm 0.1"),
+    "a negative norm": (lambda r: r["facts"]["length"].update(lower=-0.1), r"norm_lower -0.1 is not in"),
+    "a smaller eigenvalue": (scaled("spread", "eigenvalue", 0.5, "eigenvalue_upper"), "states map_radius again"),
+    "a smaller proved eigenvalue": (lambda r: r["facts"]["spread"].update(eigenvalue=0.05), "states eigenvalue_upper"),
+    "a smaller stated eigenvalue": (lambda r: r.update(eigenvalue_upper=0.05), "states eigenvalue_upper 0.05"),
+    "a negative eigenvalue": (lambda r: r["facts"]["spread"].update(eigenvalue=-1.0), "eigenvalue_upper -1 is smaller"),
+    "an eigenvalue that no draws prove": (
+        lambda r: (r["facts"]["spread"].update(eigenvalue=1e-5), r.update(eigenvalue_upper=1e-5)),
+        "eigenvalue_upper 1e-05 is smaller than 1024 draws can prove",
+    ),
+    "a smaller radius": (scaled("closeness", "radius", 0.5, "map_radius"), "states map_radius again"),
+    "a radius that no draws prove": (
+        lambda r: (r["facts"]["closeness"].update(radius=1e-6), r.update(map_radius=1e-6)),
+        "map_radius 1e-06 is smaller than 1024 draws can prove",
+    ),
+    "a stated radius": (lambda r: r.update(map_radius=1e-6), "states map_radius 1e-06"),
+    "more alpha for the attacked map": (
+        lambda r: r["facts"]["closeness"].update(attacked_alpha=9e-4),
+        "states map_radius again",
+    ),
+    "all alpha for the attacked map": (
+        lambda r: r["facts"]["closeness"].update(attacked_alpha=0.9),
+        r"attacked_alpha 0.9 is not in \(0, alpha 0.001\)",
+    ),
+    "no alpha for the attacked map": (
+        lambda r: r["facts"]["closeness"].update(attacked_alpha=0.0),
+        r"attacked_alpha 0 is not in",
+    ),
+    "alpha 2": (lambda r: r.update(alpha=2.0), r"alpha 2 is not in \(0, 1\)"),
+    "alpha 0": (lambda r: r.update(alpha=0.0), r"alpha 0 is not in \(0, 1\)"),
+    "alpha smaller than its parts": (lambda r: r.update(alpha=1e-5), "attacked_alpha .* is not in"),
+    "draws 1e9": (lambda r: r.update(draws=10**9), "draws 1000000000 is not in 2..1024"),
+    "samples, draws and budget 1e9": (billion_draws, "states map_radius again"),
+    "sixteen draws": (sixteen_draws, "eigenvalue_upper .* is smaller than 16 draws can prove"),
+    "draws 0": (lambda r: r.update(draws=0), "draws 0 is not in 2..1024"),
+    "half the draws": (lambda r: r.update(draws=512), "states map_radius again"),
+    "twice the samples": (lambda r: r.update(samples=2048), "states map_radius again"),
+    "samples that are no multiple": (lambda r: r.update(samples=1025), "samples 1025 is no multiple of 1024 draws"),
+    "more noise": (lambda r: r["noise"].update(sigma=5.0), "states noise.radius"),
+    "more noise everywhere but in the subject": (
+        lambda r: r["noise"].update(sigma=5.0, radius=5.0 * 786**0.5),
+        "the subject's noise gaussian:0.5, but its evidence gives gaussian:5.0",
+    ),
+    "a radius that does not fit the law": (lambda r: r["noise"].update(radius=1.0), "states noise.radius 1.0"),
+    "another law": (lambda r: r["noise"].update(kind="uniform"), "states the subject's noise gaussian:0.5"),
+    "units": (lambda r: r["noise"].update(units=[1.0] * 784), "states the subject's units None"),
+    "another dimension": (lambda r: r.update(dim=783), "states noise.radius"),
+    "a smaller limit": (lambda r: r["bound"].update(limit=0.95), "a unit field has limit 1, not 0.95"),
+    "no limit": (lambda r: r["bound"].update(limit=0.0), "limit 0 is out of range"),
+    "another bound": (lambda r: r["bound"].update(kind="proved"), "states the subject's bound unit"),
+    "the curvature rule": (
+        lambda r: r["facts"].update(probability_gradient={}),
+        "the curvature rule does not apply to this field",
+    ),
+    "another rule": (lambda r: r.update(rule="magic"), "states rule magic"),
+    "another status": (lambda r: r.update(status="uncertified"), "states status uncertified"),
+    "a missing fact": (lambda r: r["facts"].pop("spread"), "the fact spread is missing"),
+    "no facts": (lambda r: r["facts"].clear(), "the fact length is missing"),
+    "another seed": (lambda r: r.update(seed=8), "states the subject's seed 7, but its evidence gives 8"),
+    "another item": (lambda r: r.update(item=8), "states the subject's item 0, but its evidence gives 8"),
+    "another model": (lambda r: r.update(model_sha256="0" * 64), "states the subject's model"),
+    "another input": (lambda r: r.update(input_sha256="0" * 64), "states the subject's input"),
+    "another method": (lambda r: r.update(attribution="ig"), "states the subject's attribution saliency"),
+    "another output": (lambda r: r.update(output="probability"), "states the subject's output logit"),
+    "another shape": (lambda r: r.update(maps=["centred"]), "states the subject's maps"),
+    "a negative target": (lambda r: r.update(target=-1), "target -1 or prediction 7 is negative"),
+    "a fidelity above 1": (lambda r: r.update(fidelity=1.5), r"fidelity 1.5 is not in \[-1, 1\]"),
+    "a longer map": (another_map, "but its map has norm"),
+}
+"""Changes that contradict what else is stored: found by arithmetic, whatever the seal says."""
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_numbers_are_found_under_any_seal(name, certificate, tmp_path) -> None:
+    change, problem = FORGED[name]
+    found = problems(certificate, tmp_path / "x.json", change)
+    assert any(re.search(problem, line) for line in found), found
+    assert not any("seal" in line for line in found)
+    with_old_seal = problems(certificate, tmp_path / "x.json", change, reseal=False)
+    assert set(found) <= set(with_old_seal)
+
+
+def test_there_are_fifty_targeted_files() -> None:
+    assert len(FORGED) + len(ONLY_SAMPLING) >= 50
+
+
+def turned(record) -> None:
+    """A made-up map of the same norm: the same values in another order."""
+    values = MapRecord(tuple(record["map"]["shape"]), record["map"]["float64"]).values()
+    record["map"] = msgspec.to_builtins(MapRecord.of(np.roll(values, 5, axis=-1)))
+
+
+def better_everywhere(record) -> None:
+    """Everything that follows from a better norm, written consistently: no arithmetic can tell."""
+    original = msgspec.convert(record, type(CERTIFICATES["unit"]().record), strict=True)
+    facts = {**original.facts, "length": {"lower": original.norm_lower + 0.02, "sampled": original.norm}}
+    radius = _radius(original, facts["length"]["lower"])
+    facts["closeness"] = {**original.facts["closeness"], "radius": radius}
+    better = msgspec.structs.replace(
+        original, facts=facts, norm_lower=facts["length"]["lower"], map_radius=radius, map=None
+    )
+    epsilons, cosines = map(float, original.cosine), map(float, original.max_epsilon)
+    stated = Certificate(better).stating(epsilons, cosines).record
+    record.update(msgspec.to_builtins(msgspec.structs.replace(stated, map=original.map)))
+
+
+def _radius(record, norm_lower: float) -> float:
+    return mean_radius(
+        limit=record.bound.limit,
+        norm_lower=norm_lower,
+        samples=record.draws,
+        alpha=record.facts["closeness"]["attacked_alpha"],
+        eigenvalue_upper=record.eigenvalue_upper / record.block,
+    )
+
+
+ONLY_SAMPLING = {
+    "a made-up map of the same norm": (turned, "the map differs from the one sampled again by"),
+    "alpha": (lambda r: r.update(alpha=9e-4), "the facts differ|alpha differs|attacked"),
+    "target": (lambda r: r.update(target=3), "differ"),
+    "prediction": (lambda r: r.update(prediction=3), "prediction differs: stored 3, sampled again 7"),
+    "seed": (lambda r: (r.update(seed=8), r["subject"].update(seed=8)), "differ"),
+    "fidelity": (lambda r: r.update(fidelity=0.99), "fidelity differs: stored 0.99"),
+    "everything consistently better": (better_everywhere, "norm_lower differs"),
+}
+"""Changes that contradict nothing else in the file: with a new seal, only sampling again finds them."""
+
+
+@pytest.mark.parametrize("name", ONLY_SAMPLING)
+def test_what_only_sampling_again_can_find(name, certificate, tmp_path, noise_model, sample) -> None:
+    change, problem = ONLY_SAMPLING[name]
+    path = tmp_path / "x.json"
+    assert any("seal" in line for line in problems(certificate, path, change, reseal=False)), "the seal finds accidents"
+    assert problems(certificate, path, change) == [], "a new seal hides it from arithmetic"
+    stored = Certificate.load(path)
+    again = certify_again(stored, Unit(Saliency(noise_model)), sample[0][0], Gaussian(0.5))
+    found = compare(stored, again)
+    assert any(re.search(problem, line) for line in found), found
+
+
+def test_a_missing_seal_says_nothing(certificate, tmp_path) -> None:
+    assert problems(certificate, tmp_path / "x.json", lambda r: r.update(seal=""), reseal=False) == []
+
+
+def test_duplicate_keys_are_refused(certificate, tmp_path) -> None:
+    """Readers disagree about which of two equal keys counts: version 0.1 showed one and checked the other."""
+    path = tmp_path / "x.json"
+    certificate.save(path)
+    text = path.read_text()
+    for old, new, message in (
+        ('"max_epsilon": {', '"max_epsilon": {"0.8": 5.0, ', "the key '0.8' stands twice"),
+        ('"max_epsilon": {', '"max_epsilon": {"0.80": 5.0, ', "the key '0.80' is not written as '0.8'"),
+        ('"max_epsilon": {', '"max_epsilon": {"8e-1": 5.0, ', "the key '8e-1' is not written as '0.8'"),
+        ('"alpha": ', '"alpha": 1e-12, "alpha": ', "the key 'alpha' stands twice"),
+        ('"facts": {', '"facts": {}, "facts": {', "the key 'facts' stands twice"),
+    ):
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new))
+        with pytest.raises(StoredDataError, match=re.escape(message)):
+            verify(path)
+
+
+def test_sampling_again_gives_the_same_certificate(certificate, noise_model, standard_model, sample) -> None:
+    def again(model):
+        return certify_again(certificate, Unit(Saliency(model)), sample[0][0], Gaussian(0.5))
+
+    assert compare(certificate, again(noise_model)) == []
+    assert any("model_sha256 differs" in line for line in compare(certificate, again(standard_model)))
+
+
+@pytest.mark.parametrize(
+    ("other", "problem"),
+    [
+        ({"noise": UniformBall(14.0)}, "noise differs"),
+        ({"samples": 512}, "draws differs: stored 1024, sampled again 512"),
+        ({"alpha": 0.01}, "alpha differs: stored 0.001, sampled again 0.01"),
+        ({"seed": 8}, "seed differs: stored 7, sampled again 8"),
+        ({"item": 1}, "item differs: stored 0, sampled again 1"),
+        ({"until": (0.8, 0.3)}, r"until differs: stored None, sampled again \(0.8, 0.3\)"),
+        ({"wrap": lambda f: Clip(f, 9.0)}, "bound differs: stored unit, sampled again clip:9.0"),
+        ({"output": "probability"}, "output differs: stored logit, sampled again probability"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_compare_looks_at_everything(other, problem, certificate, noise_model, sample) -> None:
+    wrap, output = other.pop("wrap", Unit), other.pop("output", "logit")
+    options = {"noise": Gaussian(0.5), "samples": 1024, "seed": 7, **other}
+    again = certify(wrap(Saliency(noise_model, output=output)), sample[0][0], 7, **options)
+    assert any(re.search(problem, line) for line in compare(certificate, again))
+
+
+# --- mutations of single values
+
+WEIGHTS = torch.tensor([3.0, -4.0, 0.0, 12.0])
+CERTIFICATES = {
+    "unit": lambda: certify(Unit(Saliency(AbsFirst())), torch.tensor([0.6, 0.1]), 0, noise=Gaussian(0.5), samples=512),
+    "clip": lambda: certify(
+        Clip(Saliency(AbsFirst()), 1.5), torch.tensor([0.6, 0.1]), 0, noise=UniformBall(2.0), samples=512
+    ),
+    "assumed": lambda: certify(
+        Assumed(Saliency(Linear(WEIGHTS)), 13.5), torch.ones(4), 0, noise=Gaussian(1.0), samples=256
+    ),
+    "curvature": lambda: certify(
+        Proved(Saliency(Linear(WEIGHTS), output="probability", continuous=True), 3.3, reason="13 / 4"),
+        torch.zeros(4),
+        0,
+        noise=Gaussian(2.0),
+        samples=512,
+    ),
+    "random path": lambda: certify(
+        Unit(IntegratedGradients(Linear(WEIGHTS), steps=4, path="random")),
+        torch.ones(4),
+        0,
+        noise=Gaussian(0.2, scale=[1.0, 2.0, 1.0, 0.5]),
+        samples=1024,
+    ),
+    "asked": lambda: certify(
+        Unit(Saliency(AbsFirst())), torch.tensor([0.9, 0.1]), 0, noise=Gaussian(0.5), samples=4096, until=(0.5, 0.05)
+    ),
+}
+ORDER = [*6 * ["clip"], *CERTIFICATES]
+"""The ball's certificates are checked ten times faster than those of normal noise."""
+FREE = re.compile(r"alpha|target|prediction|label|fidelity|accuracy_noisy|seconds|versions\..*|budget|until.*|stopped")
+"""What single values of a record may be changed under a new seal without contradicting the rest: the claims about
+epsilon and cosine stay as they are, and sampling again finds the change."""
+
+
+def leaves(value, path=()):
+    """Every single value of a stored record with the keys that lead to it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, (*path, index))
+    else:
+        yield path, value
+
+
+def mutated(rng: random.Random, value):
+    """Another value: a little or much larger or smaller, of another type, or nonsense."""
+    if isinstance(value, bool) or value is None:
+        return rng.choice([True, False, 0, 1.0, "x", []])
+    if isinstance(value, int):
+        return rng.choice(
+            [
+                value + 1,
+                value - 1,
+                value * 2,
+                value // 2,
+                0,
+                -1,
+                10**9,
+                2**64,
+                value + rng.randrange(1000),
+                float(value),
+            ]
+        )
+    if isinstance(value, float):
+        factor = rng.choice([0.5, 0.9, 0.99, 1 - 1e-6, 1 + 1e-6, 1.01, 1.1, 2.0, 10.0, -1.0, 0.0, 1e-12, 1e12])
+        return rng.choice([value * factor, value * rng.uniform(0, 2), value + rng.gauss(0, 0.1), 1.0, 0, "0.9", None])
+    digits = rng.choice(["", "unit", "clip:1.0", "certified", "tight", value + "0", value[::-1], value.upper()])
+    return rng.choice([digits, 1.0, None])
+
+
+def replaced(stored, path, value):
+    copy = json.loads(json.dumps(stored))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return copy
+
+
+def outcome_of(stored, path, *, reseal: bool):
+    """What verify makes of a changed record; None if it does not even read it."""
+    try:
+        if reseal and path != ("seal",):
+            stored = resealed(stored)
+        return verify_record(certificate_of(decode(json.dumps(stored), "x"), "x"))
+    except (StoredDataError, msgspec.ValidationError):
+        return None
+
+
+def check_mutations(count: int, seed: int) -> None:
+    rng = random.Random(seed)
+    originals = {}
+    for name, make in CERTIFICATES.items():
+        certificate = make()
+        record = msgspec.structs.replace(certificate.record, map=MapRecord.of(certificate.map))
+        stored = json.loads(encode(record))
+        before = verify_record(Certificate(record, certificate.map))
+        assert before.problems == [], name
+        originals[name] = (stored, list(leaves(stored)), before, claims(before))
+    accepted = 0
+    for number in range(count):
+        name = rng.choice(ORDER)
+        stored, values, original, before = originals[name]
+        path, value = rng.choice(values)
+        other = mutated(rng, value)
+        if other == value and type(other) is type(value):
+            continue
+        after = outcome_of(replaced(stored, path, other), path, reseal=number % 4 != 0)
+        if after is None or not after.passed:
+            continue
+        accepted += 1
+        where = f"{name}: {'.'.join(map(str, path))} {value!r} -> {other!r}"
+        larger = {
+            key: (before.get(key), claim)
+            for key, claim in claims(after, like=original).items()
+            if claim > before.get(key, claim) + 1e-9 * max(1.0, abs(claim))
+        }
+        assert larger == {}, f"{where} is accepted with a larger claim: {larger}"
+        if number % 4 == 0:
+            assert path == ("seal",) or float(other) == float(value), f"{where} is accepted under the old seal"
+    assert accepted < count / 3, "most changes must be found, or the test proves nothing"
+
+
+def test_no_mutation_of_a_single_value_is_accepted_with_a_larger_claim() -> None:
+    check_mutations(500, seed=1)
+
+
+@pytest.mark.slow
+def test_none_of_ten_thousand_either() -> None:
+    check_mutations(10_000, seed=2)
+
+
+def test_values_that_may_change_are_few() -> None:
+    """Which single values contradict nothing else: listed, so that a new one is noticed."""
+    certificate = CERTIFICATES["clip"]()
+    record = msgspec.structs.replace(certificate.record, map=MapRecord.of(certificate.map))
+    stored = json.loads(encode(record))
+    changes = {float: lambda v: v * 0.93 + 1e-3, int: lambda v: v + 1, str: lambda v: v + "x"}
+    free = set()
+    for path, value in leaves(stored):
+        if type(value) not in changes or path[0] in ("map", "seal", "format"):
+            continue
+        after = outcome_of(replaced(stored, path, changes[type(value)](value)), path, reseal=True)
+        if after is not None and after.passed:
+            free.add(".".join(map(str, path)))
+    lowered = {
+        name
+        for name in free
+        if name.split(".")[0] in ("cosine", "visible_cosine", "max_epsilon", "max_visible_epsilon")
+    }
+    texts = {"reason", "bound.source", "subject.model", "subject.data", "subject.code_sha256", "versions.attribound"}
+    assert {name for name in free - lowered - texts if not FREE.fullmatch(name)} == set()
+
+
+def test_changes_that_are_found_keep_the_rest(certificate, tmp_path) -> None:
+    """A record that states less than it proves is fine: rounding down is honest."""
+    path = changed(certificate, tmp_path / "x.json", lambda r: r["max_epsilon"].update({"0.8": 0.1}), reseal=True)
+    assert verify(path).passed
+    assert Certificate.load(path).max_epsilon(0.8) == certificate.max_epsilon(0.8)

@@ -77,7 +77,7 @@ def test_runs_that_hold_programs_are_refused(program, make) -> None:
     connection.execute(program)
     connection.commit()
     connection.close()
-    with pytest.raises(StoredDataError, match="is not a run: it holds a (view|trigger)"):
+    with pytest.raises(StoredDataError, match=r"is not a run: it holds a (view|trigger)"):
         Store.read(path)
     with pytest.raises(StoredDataError, match="which is a program"):
         Store.append(path)
@@ -87,7 +87,7 @@ def test_records_in_a_leftover_log_are_not_overlooked(make) -> None:
     """On a read-only medium SQLite would ignore the write-ahead log, and its records would vanish."""
     path = make(items=1)
     (path / "run.sqlite-wal").write_bytes(b"x" * 100)
-    with pytest.raises(StoredDataError, match="holds records that are not in run.sqlite yet"):
+    with pytest.raises(StoredDataError, match=r"holds records that are not in run\.sqlite yet"):
         _connect_immutable(path / "run.sqlite")
     (path / "run.sqlite-wal").write_bytes(b"")
     _connect_immutable(path / "run.sqlite").close()

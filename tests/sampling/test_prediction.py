@@ -20,7 +20,7 @@ from tests.problems import AbsFirst, Linear
 def majority_of(pilot, *chunks, alpha=0.1) -> Majority | None:
     statistic = Prediction(1 / 16)
     maps = torch.zeros(1, 2, dtype=torch.float64)
-    statistic.start(Draws(maps, pilot), Setting(2, 1.0, 100))
+    statistic.start(Draws(maps, pilot), Setting(2, 1.0, 100, Gaussian(0.5).law(2)))
     for chunk in chunks:
         statistic.add(Draws(maps, chunk))
     return statistic.prove(alpha, {})

@@ -174,7 +174,7 @@ def _tilt(mean: Tensor, direction: Tensor, radius: float) -> float:
 
 
 def _stretched(rows: Tensor, direction: Tensor, stretch: float) -> Tensor:
-    return rows + (stretch - 1) * torch.outer(rows @ direction, direction)
+    return torch.addr(rows, rows @ direction, direction, alpha=stretch - 1)
 
 
 def _guess(rows: Tensor, direction: Tensor, drafts: list[Moments], alpha: float) -> tuple[Moments, ...]:

@@ -90,9 +90,7 @@ def _measure(settings: Settings, kind: str, epsilon: float) -> tuple[float, floa
         limit = math.sqrt(2) * float(x.abs().max() + RADIUS + epsilon)
     view = View(field, 0, UniformBall(RADIUS), settings.samples)
     # The same draws on both sides, each with both signs.
-    before, after = (
-        view.draws(point, stream(Purpose.FIGURE, settings.seed))[0].mean(dim=0) for point in (x, x + delta)
-    )
+    before, after = (view.draws(z, stream(Purpose.FIGURE, settings.seed))[0].mean(dim=0) for z in (x, x + delta))
     return min(float(before.norm()) / limit, 1.0), _cosine(before, after)
 
 

@@ -18,6 +18,7 @@ from attribound.sampling.norm import Norm
 
 MODEL = "mnist-cnn"
 ALPHA, RADII, EPSILON = 0.01, (3.5, 14.0), 0.5
+REPETITIONS = {False: 5, True: 2}
 TRUE = 20
 """The truth comes from this many times as many draws."""
 
@@ -39,7 +40,7 @@ class MonteCarlo(Experiment):
             row for r in RADII for row in _rows(r, [value for (radius, _), value in numbers.items() if radius == r])
         ]
         notes = [
-            f"{settings.items} images x {_repetitions(settings)} repetitions of {settings.samples} draws; "
+            f"{settings.items} images x {REPETITIONS[settings.quick]} repetitions of {settings.samples} draws; "
             f"unit saliency of {settings.model or MODEL}, r is the radius of the ball; T at epsilon {EPSILON:g} by the "
             "paper's formula.",
             f"Coverage: how often the lower end lies below the truth, which comes from {TRUE} times as many draws "
@@ -63,12 +64,8 @@ def _rows(radius: float, images: list[dict[str, list[float]]]) -> list[list[str]
     ]
 
 
-def _repetitions(settings: Settings) -> int:
-    return 2 if settings.quick else 5
-
-
 def _piece(settings: Settings, radius: float, item: int) -> Piece:
-    about = settings.about(settings.model or MODEL, radius=radius, item=item, repetitions=_repetitions(settings))
+    about = settings.about(settings.model or MODEL, radius=radius, item=item, repetitions=REPETITIONS[settings.quick])
     return Piece(f"r{radius:g}-{item}", about, partial(_measure, settings, radius, item))
 
 
@@ -84,7 +81,7 @@ def _measure(settings: Settings, radius: float, item: int) -> dict[str, Any]:
     halves = [draws(part, TRUE * count // 2).mean(dim=0) for part in range(2)]
     truth = max(float(halves[0] @ halves[1]), 0.0) ** 0.5
     measured: dict[str, list[float]] = {"width": [], "paper": [], "ours": []}
-    for repetition in range(_repetitions(settings)):
+    for repetition in range(REPETITIONS[settings.quick]):
         sampled = draws(2 + repetition, count)
         mean, variance = sampled.mean(dim=0).numpy(), sampled.var(dim=0).numpy()
         low, high = norm_interval_paper(mean, variance, samples=count, alpha=ALPHA)

@@ -99,7 +99,4 @@ def _measure(settings: Settings, model: str, method: str) -> dict[str, Any]:
 
 
 def _scores(scores: list[Score], k: int) -> dict[str, Any]:
-    return {
-        "top-k": kept(score.top_k(k) for score in scores),
-        "Kendall": kept(score.kendall for score in scores),
-    }
+    return {"top-k": kept(score.top_k(k) for score in scores), "Kendall": kept(score.kendall for score in scores)}

@@ -129,7 +129,7 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
     rows = _derived(reader.rows, proofs)
     summary = reader.tally.summary(config, list(findings.values()), chance_level(store))
     return Collected(
-        summary=_corrected(summary, rows, proofs),
+        summary=_corrected(summary, rows),
         rows=rows,
         proofs=proofs,
         kept=kept,
@@ -163,15 +163,13 @@ def _derived(rows: Sequence[Row], proofs: Proofs) -> list[Row]:
     ]
 
 
-def _corrected(summary: Summary, rows: Sequence[Row], proofs: Proofs) -> Summary:
-    """The summary with derived statuses, and with those records doubted that turned out to state too much."""
+def _corrected(summary: Summary, rows: Sequence[Row]) -> Summary:
+    """The summary with derived statuses."""
     proving = [row for row in rows if row.status in ("certified", "assumed")]
-    more = {rows[row].item: "states more than follows from its evidence" for row in proofs.overstated}
     return replace(
         summary,
         counts=dict(Counter(row.status for row in rows)),
         correct=None if summary.correct is None else sum(row.correct for row in proving),
-        doubtful=more | summary.doubtful,
     )
 
 

@@ -138,7 +138,8 @@ def notes(run: Collected) -> list[str]:
         found.append(
             f"All {summary.total:,} records are counted in the verdict, the curves and the quantiles. The gallery, the "
             f"table and the downloads hold {len(run.kept):,} of them: evenly spaced ones, and those that were attacked "
-            "or have pictures. `attribound export` writes all."
+            "or have pictures; the others are counted with those rules that can be checked for all records at once, so "
+            "that the counts are lower bounds. `attribound verify` checks every record, `attribound export` writes all."
         )
     if run.downloads.count < len(run.kept):
         found.append(

@@ -12,6 +12,7 @@ from attribound.bounds import Votes
 from attribound.bounds.shares import SHARES
 from attribound.certificates import Certificate, compare, verify, verify_record
 from attribound.certificates.asked import asked
+from attribound.certificates.cell_checks import cell_problems
 from attribound.certificates.certify import Certifier, certify
 from attribound.certificates.record import decode, encode
 from attribound.errors import ArgumentError, StoredDataError
@@ -138,7 +139,6 @@ def add_a_vote(stored) -> None:
         (add_a_vote, "votes do not add up"),
         (lambda r: r["facts"]["votes"].update(alpha=9e-4), "votes spent alpha"),
         (lambda r: r["facts"]["majority"].update(alpha=9e-4), "the prediction spent alpha"),
-        (lambda r: r["facts"]["closeness"].update(attacked_alpha=9.99e-4), "its facts spent alpha"),
         (lambda r: r.update(map_shape=[49]), r"states map_shape \(49,\), but its map has shape \(7, 7\)"),
         (lambda r: r.update(map_shape=[7, 8]), "holds facts about 49 cells of a map of shape"),
     ],
@@ -150,6 +150,13 @@ def test_tampered_records_are_found(change, problem, certificate, tmp_path) -> N
     change(stored)
     path.write_text(json.dumps(stored))
     assert any(re.search(problem, line) for line in verify(path).problems)
+
+
+def test_facts_may_not_spend_more_than_alpha_together(certificate) -> None:
+    closeness = {**certificate.record.facts["closeness"], "attacked_alpha": 9.99e-4}
+    record = msgspec.structs.replace(certificate.record, facts={**certificate.record.facts, "closeness": closeness})
+    assert cell_problems(certificate) == []
+    assert cell_problems(Certificate(record))[0].startswith("its facts spent alpha 0.00")
 
 
 def test_keys_must_be_written_one_way(certificate) -> None:

@@ -115,8 +115,7 @@ def test_classes_of_blocks_are_those_of_single_inputs(noise_model, sample) -> No
     field = Unit(IntegratedGradients(noise_model, steps=4, path="random"))
     certificate = certify(field, sample[0][0], noise=Gaussian(0.5), samples=512)
     majority = certificate.evidence.fact(Majority)
-    assert float(majority.tested) == 512 * 7 / 8
-    assert certificate.draws == 128
+    assert certificate.draws == 128 < float(majority.tested) < 512
     assert certificate.prediction_radius > 0.5
 
 

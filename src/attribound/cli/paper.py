@@ -13,7 +13,9 @@ from attribound.errors import ArgumentError
 @app.command()
 def paper(
     name: Annotated[str, typer.Argument(help="list, all, table1..table9, figure1..figure3, gridpg, montecarlo, ...")],
-    out: Annotated[Path, typer.Option(help="Folder for tables, pictures, numbers and runs.")] = Path("attribound-paper"),
+    out: Annotated[Path, typer.Option(help="Folder for tables, pictures, numbers and runs.")] = Path(
+        "attribound-paper"
+    ),
     quick: Annotated[bool, typer.Option(help="A small version, seconds to a minute each.")] = False,
     items: Annotated[int | None, typer.Option(min=1, help="Images.")] = None,
     samples: Annotated[int | None, typer.Option(min=2, help="Draws per certificate.")] = None,

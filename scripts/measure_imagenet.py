@@ -1,8 +1,8 @@
-"""Sample class activation maps of photos under noise: `python scripts/measure_imagenet.py --draws DIR --photos DIR ...`.
+"""Sample class activation maps of photos under noise: `python scripts/measure_imagenet.py --model FILE --arch A ...`.
 
-Stage 1 of results/imagenet.md; stage 2 is scripts/imagenet_table.py. One file of draws per (model, sigma, photo) goes to
---draws: run again to resume. A file holds the *signed, uncentred* maps of three methods, which share a forward pass, at
-every noisy copy of the photo, and the class that the model gave to the copy. So whatever is proved about maps can be
+Stage 1 of results/imagenet.md; stage 2 is scripts/imagenet_table.py. One file of draws per (model, sigma, photo) goes
+to --draws: run again to resume. A file holds the *signed, uncentred* maps of three methods, which share a forward pass,
+at every noisy copy of the photo, and the class that the model gave to the copy. So whatever is proved about maps can be
 proved from these draws again when the proofs get better.
 
 Everything before the layer is compiled, which saves a third to a half of the time; `check` compares the maps with the
@@ -133,12 +133,13 @@ def main() -> None:
     parser.add_argument("--photos", nargs="+", required=True, help="folders of photos")
     parser.add_argument("--draws", type=Path, required=True)
     parser.add_argument("--sigmas", type=float, nargs="+", default=SIGMAS)
+    parser.add_argument("--items", type=int, default=None, help="the first so many photos only")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     torch._inductor.config.freezing = True
     plain = load_model(chosen.model, chosen.arch)
     fast = split(plain)
-    photos = [(folder, index) for folder in map(Folder, chosen.photos) for index in range(len(folder))]
+    photos = [(folder, index) for folder in map(Folder, chosen.photos) for index in range(len(folder))][: chosen.items]
     check(plain, fast, photos[0][0].image(0))
     chosen.draws.mkdir(parents=True, exist_ok=True)
     for sigma in chosen.sigmas:
@@ -149,9 +150,8 @@ def main() -> None:
             started, x = time.perf_counter(), folder.image(index)
             draws = sample(fast, x, sigma, item)
             name = folder._files[index][0].stem
-            np.savez(
-                path, **draws, name=np.array(name), label=np.array(folder.label(index)), sha256=np.array(input_hash(x))
-            )
+            label = -1 if folder.label(index) is None else folder.label(index)
+            np.savez(path, **draws, name=np.array(name), label=np.array(label), sha256=np.array(input_hash(x)))
             print(f"{path.stem} {name} {time.perf_counter() - started:.0f} s", flush=True)
 
 

@@ -189,5 +189,5 @@ def test_votes_need_one_noisy_input_per_map(noise_model, sample) -> None:
     from attribound.fields import IntegratedGradients
 
     field = Unit(IntegratedGradients(noise_model, steps=4, path="random"))
-    with pytest.raises(ArgumentError, match="expected no `cells` for .* on a random path: 4 noisy inputs share a map"):
+    with pytest.raises(ArgumentError, match=r"expected no `cells` for .* on a random path: 4 noisy inputs share a map"):
         certify(field, sample[0][0], noise=Gaussian(0.5), samples=64, cells=(0.5,))

@@ -57,12 +57,12 @@ class FourthMoments(Statistic):
 
     def start(self, pilot: Draws, setting: Setting) -> None:
         """Fix centre, direction, stretch and losses on the pilot, which is not used again."""
-        self._limit, self._planned = setting.limit, max(setting.planned - len(pilot.maps), 1)
+        self._limit, self._planned = setting.limit, max(setting.planned - len(pilot.on_device), 1)
         self._guesses: tuple[Moments, ...] = ()
         self._waiting: list[Tensor] = []
         self._lengths: list[Tensor] = []
         self._rows, self._full, self._second, self._fourth = 1, 0, 0.0, 0.0
-        rows = pilot.maps / self._limit
+        rows = pilot.on_device / self._limit
         self._sum, self._count = rows.sum(dim=0), len(rows)
         self._centre = rows.mean(dim=0)
         length = float(self._centre.norm())
@@ -78,9 +78,9 @@ class FourthMoments(Statistic):
         """Take in draws, independent of the pilot; one batch is kept."""
         if not self._guesses:
             return
-        self._sum += draws.maps.sum(dim=0) / self._limit
-        self._count += len(draws.maps)
-        for part in draws.maps.split(self._rows):
+        self._sum += draws.on_device.sum(dim=0) / self._limit
+        self._count += len(draws.on_device)
+        for part in draws.on_device.split(self._rows):
             rows = _stretched(part / self._limit - self._centre, self._direction, self._guesses[0].stretch)
             self._waiting.append(rows.to(product_dtype()))
             self._lengths.append(torch.linalg.vector_norm(rows, dim=1))
@@ -156,8 +156,8 @@ def _top(matrix: Tensor, lost: float) -> float:
 
 def _gram(rows: Tensor) -> Tensor:
     """Inner products of the rows, float64 sums of products of a few hundred columns."""
-    gram = torch.zeros(len(rows), len(rows), dtype=torch.float64)
-    with torch.autocast("cpu", enabled=False):
+    gram = torch.zeros(len(rows), len(rows), dtype=torch.float64, device=rows.device)
+    with torch.autocast(rows.device.type, enabled=False):
         for piece in rows.split(_PIECE, dim=1):
             gram += piece @ piece.T
     return gram
@@ -174,7 +174,7 @@ def _tilt(mean: Tensor, direction: Tensor, radius: float) -> float:
 
 
 def _stretched(rows: Tensor, direction: Tensor, stretch: float) -> Tensor:
-    return rows + (stretch - 1) * torch.outer(rows @ direction, direction)
+    return torch.addr(rows, rows @ direction, direction, alpha=stretch - 1)
 
 
 def _guess(rows: Tensor, direction: Tensor, drafts: list[Moments], alpha: float) -> tuple[Moments, ...]:

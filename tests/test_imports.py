@@ -39,7 +39,6 @@ ROOMS = [
 HOMES = {
     "captum": {"fields/captum.py"},
     "matplotlib": {"report/plots.py"},
-    "plotly": {"report/charts.py"},
     "ray": {"runs/engines/ray.py"},
 }
 

@@ -60,6 +60,7 @@ class Collected:
         proofs: what the records prove.
         kept: the rows that the page's table holds.
         drawn: those of them that can be opened.
+        records: the records of the drawn rows.
         findings: what attacks found, by row.
         classes: names of the classes; may be shorter than their number.
         features: names of the features, for tables; may be empty.
@@ -75,6 +76,7 @@ class Collected:
     proofs: Proofs
     kept: list[int]
     drawn: list[int]
+    records: dict[int, Record]
     findings: dict[int, Finding]
     classes: list[str]
     features: list[str]
@@ -124,7 +126,7 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
     drawn = sorted(dict.fromkeys([*sorted(attacked), *pictured]), key=lambda row: row not in attacked)[:MOST_DETAILS]
     kept = _kept(len(place), [*attacked, *drawn])
     drawn = sorted(drawn) or kept[:MOST_DETAILS]
-    reader = read(store.records(), config, frozenset(kept), findings)
+    reader = read(store.records(), config, findings, kept=frozenset(kept), drawn=frozenset(drawn))
     proofs = prove(reader.blocks, len(reader.rows), config.cosines, frozenset(drawn))
     rows = _derived(reader.rows, proofs)
     summary = reader.tally.summary(config, list(findings.values()), chance_level(store))
@@ -134,6 +136,7 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
         proofs=proofs,
         kept=kept,
         drawn=[row for row in drawn if reader.rows[row].status != "error" or row in set(pictured)],
+        records=reader.records,
         findings={place[item]: one for item, one in findings.items() if item in place},
         classes=_names(store.recall("classes")),
         features=_names(store.recall("features")),

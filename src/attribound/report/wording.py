@@ -159,6 +159,7 @@ def command(config: RunConfig, out: str) -> str:
     words += ["--denoiser", config.denoiser] if config.denoiser else []
     words += ["--attribution", config.attribution]
     words += [word for shape in config.maps for word in ("--map", shape)]
+    words += ["--cells", ",".join(map(exact_text, config.cells))] if config.cells else []
     words += ["--output", config.output, "--bound", config.bound]
     alpha = Decimal(repr(config.alpha)) * max(config.simultaneous, 1)
     words += ["--noise", config.noise, "--samples", str(config.samples), "--alpha", exact_text(float(alpha))]

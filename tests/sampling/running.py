@@ -1,7 +1,7 @@
 """One estimate in one line."""
 
 from attribound.randomness import Purpose
-from attribound.sampling import Estimate, Plan, Source, default_statistics, estimate
+from attribound.sampling import Estimate, Plan, Question, Source, default_statistics, estimate
 from attribound.sampling.statistic import Statistic
 
 
@@ -30,3 +30,8 @@ def watched() -> tuple[list[Statistic], Statistic, Statistic]:
     """The default statistics, and among them those of the norm and the spread, to look inside."""
     statistics = default_statistics()
     return statistics, statistics[0], statistics[1]
+
+
+def asking(cosine: float, epsilon: float) -> Question:
+    """Is this cosine certified at this epsilon?"""
+    return Question(cosine=cosine, epsilon=epsilon)

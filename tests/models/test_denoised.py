@@ -6,9 +6,9 @@ from safetensors.torch import save_file
 from torch import nn
 
 import attribound as ab
-from attribound.certification import model_hash
 from attribound.data import open_data
 from attribound.errors import ArgumentError, StoredDataError
+from attribound.hashes import model_hash
 from attribound.models import DENOISERS, Denoised, Denoiser, denoiser_card, load_denoiser, load_shipped
 from attribound.training import fresh, psnr
 

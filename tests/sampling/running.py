@@ -1,7 +1,7 @@
 """One estimate in one line."""
 
 from attribound.randomness import Purpose
-from attribound.sampling import Estimate, Plan, Question, Source, default_statistics, estimate
+from attribound.sampling import CosineAt, Estimate, Plan, Question, Source, default_statistics, estimate
 from attribound.sampling.statistic import Statistic
 
 
@@ -34,4 +34,4 @@ def watched() -> tuple[list[Statistic], Statistic, Statistic]:
 
 def asking(cosine: float, epsilon: float) -> Question:
     """Is this cosine certified at this epsilon?"""
-    return Question(cosine=cosine, epsilon=epsilon)
+    return CosineAt(cosine, epsilon)

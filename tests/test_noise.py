@@ -6,8 +6,8 @@ import pytest
 import torch
 from scipy import stats
 
-from attribound.errors import ArgumentError
 from attribound.bounds import LAWS, Ball, Normal, moved_fraction
+from attribound.errors import ArgumentError
 from attribound.noise import Gaussian, NoiseOf, UniformBall, noise_of, parse_noise
 
 # Kolmogorov-Smirnov tests below fail by chance with probability 1e-4 each (seeded, so they do not).

@@ -3,13 +3,22 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench browser clean
+.PHONY: demo test quick check bench soundness browser clean
 
 demo: $(READY)
 	$(BIN)/attribound demo
 
 test: $(READY) browser
 	$(BIN)/python -m pytest -n 2 tests
+
+# The core rooms without the slow tests: while editing.
+quick: $(READY)
+	$(BIN)/python -m pytest -n 2 -m "not slow" tests/bounds tests/fields tests/sampling tests/certificates tests/regression \
+	  tests/test_*.py --ignore tests/test_cli.py --ignore tests/test_examples.py --ignore tests/test_tuning.py
+
+# A hundred thousand attacked or exactly known cases; CI runs a tenth of them.
+soundness: $(READY)
+	ATTRIBOUND_SOUNDNESS=10 $(BIN)/python -m pytest -n 2 tests/soundness tests/statistical
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ import sys
 
 NAMES = [
     "bare_loop",
+    "everything_at_once",
     "captum_noise_tunnel",
     "memory_flat",
     "certified_epsilon",

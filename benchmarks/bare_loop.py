@@ -4,8 +4,8 @@ import torch
 
 import attribound as ab
 from attribound.data import mnist_sample
-from attribound.estimation import Plan, estimate
 from attribound.models import load_shipped
+from attribound.sampling import Plan, Source, estimate
 from benchmarks.figure import Figure, race
 
 SAMPLES, BATCH = 8192, 256
@@ -21,5 +21,6 @@ def measure() -> list[Figure]:
             points = noisy.detach().requires_grad_(True)
             torch.autograd.grad(model(points)[:, 7].sum(), points)
 
-    ours, peer, ratio = race(lambda: estimate(field, x, 7, noise, Plan(SAMPLES, 1e-3, batch=BATCH)), bare, rounds=15)
+    source = Source(field, x, 7, noise, batch=BATCH)
+    ours, peer, ratio = race(lambda: estimate(source, Plan(SAMPLES, 1e-3), x.shape), bare, rounds=15)
     return [Figure("bare_loop", SAMPLES / ours, SAMPLES / peer, ratio, "gradients/s")]

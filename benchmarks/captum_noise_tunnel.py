@@ -5,8 +5,8 @@ import torch
 
 import attribound as ab
 from attribound.data import mnist_sample
-from attribound.estimation import Plan, estimate
 from attribound.models import load_shipped
+from attribound.sampling import Plan, Source, estimate
 from benchmarks.figure import Figure, race
 
 SIGMA, STEPS, TUNNEL_DRAWS, DRAWS = 0.5, 50, 32, 4096
@@ -17,7 +17,7 @@ def variance_per_draw(field: ab.IntegratedGradients, x: torch.Tensor, draws: int
     generator = torch.Generator().manual_seed(1)
     parts = []
     for _ in range(draws // 64):
-        points = x + ab.Gaussian(SIGMA).draw(64 * field.block, x, generator)
+        points = ab.Gaussian(SIGMA).copies(x, 64 * field.block, generator)
         values = field.attribute(points, 7, generator=generator).flatten(1)
         parts.append(values.view(64, field.block, -1).mean(dim=1))
     return float(torch.cat(parts).var(dim=0).sum())
@@ -33,7 +33,7 @@ def measure() -> list[Figure]:
         tunnel.attribute(x[None], nt_type="smoothgrad", nt_samples=TUNNEL_DRAWS, stdevs=SIGMA, n_steps=STEPS, target=7)
 
     def ours() -> None:
-        estimate(ab.Assumed(random, 1e6), x, 7, ab.Gaussian(SIGMA), plan)
+        estimate(Source(ab.Assumed(random, 1e6), x, 7, ab.Gaussian(SIGMA)), plan, x.shape)
 
     ours_seconds, their_seconds, _ = race(ours, theirs, rounds=5)
     # Standard error^2 = variance of a draw / draws, so seconds for a wanted one = seconds per draw * variance.

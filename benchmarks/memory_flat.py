@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 import attribound as ab
 from attribound.data import mnist_sample
-from attribound.estimation import Plan, estimate
 from attribound.models import load_shipped
+from attribound.sampling import Plan, Source, estimate
 field = ab.Unit(ab.Saliency(load_shipped("mnist-cnn-noise")))
-estimate(field, mnist_sample()[0][0], 7, ab.Gaussian(0.5), Plan(int(sys.argv[1]), 1e-3))
+x = mnist_sample()[0][0]
+estimate(Source(field, x, 7, ab.Gaussian(0.5)), Plan(int(sys.argv[1]), 1e-3), x.shape)
 line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
 print(int(line.split()[1]) / 1024)
 """

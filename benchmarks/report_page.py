@@ -10,7 +10,7 @@ from attribound.runs import RunConfig, Store
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Outcome, Task
 from attribound.runs.work import Worker
-from benchmarks.figure import Figure
+from benchmarks.figure import Figure, renumbered
 
 SIZES = {200: (10.0, 500.0), 10_000: (30.0, 500.0)}
 """Records: wanted seconds (imports included) and megabytes of memory."""
@@ -39,7 +39,7 @@ def measure() -> list[Figure]:
             with Store.create(path, config) as store:
                 for item in range(count):
                     one = outcomes[item % 20]
-                    store.add(Outcome(item, one.record | {"item": item}, one.pictures if item < 200 else {}))
+                    store.add(Outcome(item, renumbered(one.record, item), one.pictures if item < 200 else {}))
             done = subprocess.run([sys.executable, "-c", CODE, str(path)], capture_output=True, text=True, check=True)
         seconds, peak, size = json.loads(done.stdout)
         found += [

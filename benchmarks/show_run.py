@@ -10,7 +10,7 @@ from attribound.runs import RunConfig, Store
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Outcome, Task
 from attribound.runs.work import Worker
-from benchmarks.figure import Figure
+from benchmarks.figure import Figure, renumbered
 
 RECORDS, WANTED_SECONDS = 10_000, 2.0
 
@@ -37,7 +37,7 @@ def measure() -> list[Figure]:
         path = Path(folder) / "run"
         with Store.create(path, config) as store:
             for item in range(RECORDS):
-                store.add(Outcome(item, record | {"item": item}))
+                store.add(Outcome(item, renumbered(record, item)))
         done = subprocess.run([sys.executable, "-c", CODE, str(path)], capture_output=True, text=True, check=True)
     total, seconds, megabytes = json.loads(done.stdout)
     assert total == RECORDS

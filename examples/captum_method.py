@@ -10,7 +10,7 @@ torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).eval()
 field = ab.Unit(ab.Captum(captum.attr.InputXGradient(model)))
 
-for cert in ab.certify(field, torch.rand(2, 8) + 1, noise=ab.Gaussian(0.2), samples=4096):
+for cert in ab.certify_batch(field, torch.rand(2, 8) + 1, noise=ab.Gaussian(0.2), samples=4096):
     print(cert)
 
 # Stop as soon as the question is decided: is the cosine at least 0.9 for every change up to 0.02?

@@ -1,8 +1,9 @@
 """Make the embedded sample and all shipped weights: `python scripts/make_weights.py --mnist DIR --cifar10 DIR`.
 
-The folders hold MNIST's IDX files and CIFAR-10's batches (`attribound data fetch` gets them). Everything takes about
-three hours on two cores; `--only NAME` makes one part. An interrupted training resumes, and a phase whose weights are
-there is not repeated: delete them to make them anew.
+The folders hold MNIST's IDX files and CIFAR-10's batches (`attribound data fetch` gets them), and for the denoiser of
+photographs (`--patches DIR`) what scripts/make_patches.py writes. Everything takes about five hours on two cores;
+`--only NAME` makes one part. An interrupted training resumes, and a phase whose weights are there is not repeated:
+delete them to make them anew.
 """
 
 import argparse
@@ -13,24 +14,32 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
+from torch import nn
 
-from attribound.data import Dataset, open_data
-from attribound.models import SHIPPED, make_model
+from attribound.data import Arrays, Dataset, open_data
+from attribound.models import DENOISERS, SHIPPED, load_denoiser, load_shipped, make_model
 from attribound.noise import Gaussian
 from attribound.training import (
     Augmented,
+    Brief,
     Consistency,
+    Denoise,
     IgNorm,
     Igr,
     Objective,
+    OneSided,
+    Recognised,
     Schedule,
+    Settled,
     Standard,
     Trades,
+    WithClean,
     WithNoise,
     fresh,
     train,
 )
+from attribound.training.denoise import measure_denoising
 
 PACKAGE = Path(__file__).parent.parent / "src" / "attribound"
 PER_DIGIT = 30
@@ -38,13 +47,25 @@ PER_DIGIT = 30
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one shipped model is made, perhaps in phases, and the noise under which its card gives the accuracy."""
+    """How one shipped model is made, perhaps in phases.
+
+    Attributes:
+        data: the argument that says where the data are.
+        objective: of the first phase.
+        schedule: of the first phase.
+        sigma: noise under which its card gives the accuracy.
+        then: further phases.
+        start: shipped name of the weights to start from.
+        inputs: number of training inputs, the first ones; all if None.
+    """
 
     data: str
     objective: Objective
     schedule: Schedule
     sigma: float = 0.5
     then: tuple[tuple[Objective, Schedule], ...] = ()
+    start: str | None = None
+    inputs: int | None = None
 
     @property
     def phases(self) -> list[tuple[Objective, Schedule]]:
@@ -85,7 +106,27 @@ RECIPES = {
             ),
         ),
     ),
+    "cifar10-resnet20-consistency": Recipe(
+        "cifar10",
+        Brief(Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
+        Schedule(epochs=1, batch=64, rate=1e-3),
+        0.25,
+        start="cifar10-resnet20-noise",
+        inputs=25_000,
+    ),
+    "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),
+    "denoiser-cifar10-resnet20": Recipe(
+        "cifar10",
+        Brief(Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20")),
+        Schedule(epochs=1, batch=32, rate=1e-3),
+        start="denoiser-cifar10",
+        inputs=25_000,
+    ),
+    "denoiser-photos": Recipe(
+        "patches", Brief(Denoise()), Schedule(epochs=10, batch=16, rate=1e-3), start="denoiser-cifar10"
+    ),
 }
+ARCHITECTURES = {**SHIPPED, **dict.fromkeys(DENOISERS, "denoiser")}
 
 
 def make_sample(test: Dataset) -> None:
@@ -101,9 +142,10 @@ def make_sample(test: Dataset) -> None:
 def make_weights(name: str, folder: str) -> None:
     """Train one model and store its weights and card."""
     recipe = RECIPES[name]
-    learn, test = (open_data(f"{recipe.data}:{folder}", split) for split in ("train", "test"))
-    learn.name, test.name = f"{recipe.data} train", f"{recipe.data} test"
-    model = fresh(lambda: make_model(SHIPPED[name]), recipe.schedule.seed)
+    learn, test = data(recipe.data, folder)
+    if recipe.inputs is not None:
+        learn = Arrays(*learn.batch(range(recipe.inputs)), f"{learn.name}, the first {recipe.inputs:,}", learn.classes)
+    model = start(name, recipe)
     out = PACKAGE / "models" / "weights" / f"{name}.safetensors"
     before = finished(out.with_suffix(".json"), recipe)
     if before:
@@ -111,7 +153,7 @@ def make_weights(name: str, folder: str) -> None:
     for objective, schedule in recipe.phases[len(before) :]:
         card = train(
             model,
-            SHIPPED[name],
+            ARCHITECTURES[name],
             learn,
             test,
             objective,
@@ -121,12 +163,42 @@ def make_weights(name: str, folder: str) -> None:
             command=f"python scripts/make_weights.py --{recipe.data} DIR --only {name}",
             report=lambda epoch, loss: print(f"{name} epoch {epoch}: {loss:.4f}", flush=True),
         )
+        if name in DENOISERS:
+            card |= halve(model, out, test)
+        if recipe.start:
+            card["start"] = recipe.start
         out.with_suffix(".json").write_text(json.dumps({**card, "before": before}, indent=1) + "\n")
-        before = [*before, {key: card[key] for key in PHASE}]
+        before = [*before, {key: card[key] for key in PHASE if key in card}]
         print(json.dumps(card), flush=True)
 
 
-PHASE = ("objective", "schedule", "test_accuracy")
+def data(kind: str, folder: str) -> tuple[Dataset, Dataset]:
+    """What to learn from and what to measure on, with names that do not depend on the folder."""
+    if kind == "patches":
+        learn, test = (open_data(f"npz:{folder}/{name}.npz") for name in ("patches", "held-out"))
+        learn.name, test.name = "patches of 40 photographs", "24 other photographs"
+    else:
+        learn, test = (open_data(f"{kind}:{folder}", split) for split in ("train", "test"))
+        learn.name, test.name = f"{kind} train", f"{kind} test"
+    return learn, test
+
+
+def start(name: str, recipe: Recipe) -> nn.Module:
+    """The model before its first phase."""
+    if recipe.start is None:
+        return fresh(lambda: make_model(ARCHITECTURES[name]), recipe.schedule.seed)
+    load = load_denoiser if recipe.start in DENOISERS else load_shipped
+    return load(recipe.start).requires_grad_(True)
+
+
+def halve(denoiser: nn.Module, out: Path, test: Dataset) -> dict[str, Any]:
+    """Store a denoiser's weights in half precision, half the size, and measure it as stored."""
+    save_file({name: value.half().contiguous() for name, value in denoiser.state_dict().items()}, out)
+    denoiser.load_state_dict(load_file(out))
+    return measure_denoising(denoiser, test)
+
+
+PHASE = ("objective", "schedule", "test_accuracy", "psnr")
 
 
 def finished(card: Path, recipe: Recipe) -> list[dict[str, Any]]:
@@ -134,7 +206,7 @@ def finished(card: Path, recipe: Recipe) -> list[dict[str, Any]]:
     if not card.exists():
         return []
     last = json.loads(card.read_text())
-    done = [*last.get("before", []), {key: last[key] for key in PHASE}]
+    done = [*last.get("before", []), {key: last[key] for key in PHASE if key in last}]
     wanted = [(repr(objective), asdict(schedule)) for objective, schedule in recipe.phases]
     return done if [(one["objective"], one["schedule"]) for one in done] == wanted[: len(done)] else []
 
@@ -144,6 +216,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mnist", help="folder with MNIST's IDX files")
     parser.add_argument("--cifar10", help="folder with CIFAR-10's batches")
+    parser.add_argument("--patches", help="folder with patches.npz and held-out.npz")
     parser.add_argument("--only", choices=["sample", *RECIPES], nargs="*", help="make only these")
     chosen = parser.parse_args()
     wanted = chosen.only or ["sample", *RECIPES]

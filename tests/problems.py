@@ -73,3 +73,29 @@ class ThreeRegions(Field):
         for region, vector in ((here & ~there, self.G1), (here & there, self.G2), (there & ~here, -self.G1)):
             values[region, :2] = torch.from_numpy(vector)
         return Explanation(values)
+
+
+class HalfSpaces(Field):
+    """Pairs of cells, one of which is 1 and the other -1: the first where <u_j, z> <= t_j, u_j a unit vector.
+
+    At fraction 0.5 a pair has exactly one hot cell. At x = 0 with t_j > 0 the first is hot with probability
+    Phi(t_j / sigma), and under every centred noise a shift along u_j makes the pair even just at length t_j: no radius
+    beyond it is true.
+    """
+
+    name, output = "half-spaces", "logit"
+
+    def __init__(self, directions: Tensor, thresholds: Tensor) -> None:
+        self.directions, self.thresholds = directions, thresholds
+        self.model = Linear(torch.zeros(directions.shape[1], dtype=torch.float64))
+
+    @classmethod
+    def random(cls, pairs: int, dim: int, largest: float, seed: int) -> "HalfSpaces":
+        generator = torch.Generator().manual_seed(seed)
+        directions = torch.randn(pairs, dim, generator=generator, dtype=torch.float64)
+        thresholds = largest * torch.rand(pairs, generator=generator, dtype=torch.float64)
+        return cls(torch.nn.functional.normalize(directions, dim=1), thresholds)
+
+    def explain(self, inputs, target, *, generator=None, create_graph=False):
+        first = torch.where(inputs.double() @ self.directions.T <= self.thresholds, 1.0, -1.0).double()
+        return Explanation(torch.stack([first, -first], dim=2).flatten(1))

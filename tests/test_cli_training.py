@@ -27,7 +27,7 @@ def test_train_writes_and_says_how_good(tmp_path, capsys) -> None:
     ("flags", "message"),
     [
         (["--objective", "noise"], "needs --noise"),
-        (["--noise", "gaussian:-1"], "expected a noise, uniform:R or gaussian:S with a positive number"),
+        (["--noise", "gaussian:-1"], "expected a noise, uniform:RADIUS or gaussian:SIGMA with a positive number"),
         (["--noise", "0.5"], "expected a noise"),
         (["--arch", "vgg"], "expected an architecture"),
         (["--data", "mnist:/nowhere"], "no train-images-idx3-ubyte"),
@@ -44,4 +44,6 @@ def test_bad_input_is_one_line(flags, message, tmp_path, capsys) -> None:
 
 def test_fetch_of_the_unknown(capsys) -> None:
     assert cli.run(["data", "fetch", "imagenet"]) == 2
-    assert capsys.readouterr().err == "error: expected mnist, cifar10, resnet50, got 'imagenet'\n"
+    err = capsys.readouterr().err
+    assert err.startswith("error: expected mnist, cifar10, resnet50, efficientnet-lite0, ")
+    assert err.endswith(", got 'imagenet'\n")

@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "attribound"
 # Rooms from the foundation up; a room may import itself and rooms before it.
 ROOMS = [
     "errors",
+    "limits",
     "bounds",
     "noise",
     "fields",
@@ -38,7 +39,6 @@ ROOMS = [
 HOMES = {
     "captum": {"fields/captum.py"},
     "matplotlib": {"report/plots.py"},
-    "plotly": {"report/charts.py"},
     "ray": {"runs/engines/ray.py"},
 }
 

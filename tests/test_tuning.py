@@ -8,12 +8,11 @@ from attribound import cli
 from attribound.data import open_data
 from attribound.errors import ArgumentError
 from attribound.fields import make_field
-from attribound.noise import Gaussian
 from attribound.tuning import Level, _advise, tune
 
 
 def level(sigma: float, accuracy: float, epsilon: float) -> Level:
-    return Level(Gaussian(sigma), sigma, accuracy, epsilon, None)
+    return Level(f"gaussian:{sigma}", sigma, accuracy, epsilon, None, 0.9)
 
 
 LEVELS = [level(0.1, 0.97, 0.1), level(0.25, 0.96, 0.3), level(0.5, 0.94, 0.6), level(1.0, 0.5, 1.0)]
@@ -52,11 +51,12 @@ def test_scan_of_a_model_trained_with_noise(noise_model) -> None:
     assert 0 < low.max_epsilon < high.max_epsilon
     assert high.certified == 1.0
     assert outcome.recommended is not None
+    assert not outcome.assumed
     assert steps[-1] == ("levels", 2, 2)
 
 
 def test_unknown_noise(noise_model) -> None:
-    with pytest.raises(ArgumentError, match="expected noise gaussian or uniform, got 'laplace'"):
+    with pytest.raises(ArgumentError, match="expected noise uniform or gaussian, got 'laplace'"):
         tune(make_field(noise_model), open_data("mnist-sample"), kind="laplace")
 
 

@@ -24,17 +24,23 @@ if TYPE_CHECKING:
     from attribound.fields import Clip as Clip
     from attribound.fields import Explanation as Explanation
     from attribound.fields import Field as Field
+    from attribound.fields import GradCAM as GradCAM
+    from attribound.fields import GradCAMPlusPlus as GradCAMPlusPlus
     from attribound.fields import Grouped as Grouped
+    from attribound.fields import HiResCAM as HiResCAM
     from attribound.fields import IntegratedGradients as IntegratedGradients
+    from attribound.fields import LayerCAM as LayerCAM
     from attribound.fields import Pooled as Pooled
     from attribound.fields import Proved as Proved
     from attribound.fields import Saliency as Saliency
     from attribound.fields import Tokens as Tokens
     from attribound.fields import Unit as Unit
     from attribound.fields.captum import Captum as Captum
+    from attribound.models import Denoised as Denoised
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
     from attribound.report.plots import plot as plot
+    from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
 
 _HOMES = {
@@ -43,10 +49,13 @@ _HOMES = {
     "min_radius": "search",
     "AttriboundError": "errors",
     "Captum": "fields.captum",
+    "Denoised": "models",
+    "TopK": "sampling",
     "Certificate": "certificates.certificate",
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certificates.certify"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
+    **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),
     **dict.fromkeys(("Unit", "Clip", "Proved", "Assumed"), "fields"),
     **dict.fromkeys(("Centred", "Pooled", "Tokens", "Grouped"), "fields"),
 }

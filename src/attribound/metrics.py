@@ -69,15 +69,34 @@ def grid_pointing_game(attribution: Tensor, cell: int, side: int) -> float:
         A share in [0, 1]; 0.0 for a map without positive attribution.
     """
     values = attribution.double()
-    positive = (values.sum(dim=0) if values.ndim == 3 else values).clamp(min=0)
-    if positive.ndim != 2 or any(size % side for size in positive.shape):
-        raise ArgumentError(f"expected a map that splits into {side} x {side} cells, got {tuple(attribution.shape)}")
+    return _share_inside((values.sum(dim=0) if values.ndim == 3 else values).clamp(min=0), cell, side)
+
+
+def certified_grid_pointing_game(marks: Tensor | np.ndarray[Any, Any], cell: int, side: int) -> float:
+    """Certified GridPG (Anani et al. 2025): the share of proved-hot cells that lie in the right cell of a grid.
+
+    Args:
+        marks: (nH, nW) or (1, nH, nW), `Certificate.cells` of the map of a grid: +1 proved hot, -1 proved cold, 0
+            unproved.
+        cell: number of the right cell of the grid, row by row.
+        side: n.
+
+    Returns:
+        A share in [0, 1]; 0.0 where nothing is proved hot.
+    """
+    proved = torch.as_tensor(marks) > 0
+    return _share_inside((proved[0] if proved.ndim == 3 and len(proved) == 1 else proved).double(), cell, side)
+
+
+def _share_inside(weights: Tensor, cell: int, side: int) -> float:
+    if weights.ndim != 2 or any(size % side for size in weights.shape):
+        raise ArgumentError(f"expected a map that splits into {side} x {side} cells, got {tuple(weights.shape)}")
     if not 0 <= cell < side * side:
         raise ArgumentError(f"expected `cell` in 0..{side * side - 1}, got {cell}")
-    height, width = (size // side for size in positive.shape)
+    height, width = (size // side for size in weights.shape)
     row, column = divmod(cell, side)
-    inside = positive[row * height : (row + 1) * height, column * width : (column + 1) * width].sum()
-    total = positive.sum()
+    inside = weights[row * height : (row + 1) * height, column * width : (column + 1) * width].sum()
+    total = weights.sum()
     return float(inside / total) if total > 0 else 0.0
 
 

@@ -16,8 +16,8 @@ def round_up(value: float, digits: int = 4) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share in percent, rounded down: 9,996 of 10,000 are 99.9 %, not 100.0 %."""
-    return f"{round_down(100 * Decimal(share), digits)} %"
+    """A share in percent, rounded down: 9,996 of 10,000 are 99.9 %, not 100.0 %; and 7 of 10 are 70.0 %, not 69.9 %."""
+    return f"{round_down(100 * Decimal(repr(float(share))), digits)} %"
 
 
 def confidence(alpha: float) -> str:

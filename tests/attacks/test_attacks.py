@@ -9,13 +9,13 @@ import attribound as ab
 from attribound.attacks import METHODS
 from attribound.attacks.base import project
 from attribound.attacks.score import rescore
-from attribound.errors import ArgumentError, FieldError
+from attribound.errors import ArgumentError, FieldError, UnfitError
 from tests.problems import AbsFirst, Linear
 
 QUICK = {"steps": 6, "samples": 32, "rescore_samples": 512}
 
 
-@pytest.mark.parametrize("noise", [ab.Gaussian(0.5), ab.UniformBall(14.0)], ids=lambda n: n.kind)
+@pytest.mark.parametrize("noise", [ab.Gaussian(0.5), ab.UniformBall(14.0)], ids=["gaussian", "uniform"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_attack_keeps_its_promises(method, noise, noise_model, sample) -> None:
     field, x = ab.Unit(ab.Saliency(noise_model)), sample[0][0]
@@ -129,13 +129,13 @@ LINEAR = ab.Unit(ab.Saliency(Linear(torch.tensor([3.0, 4.0]))))
         (
             {"method": "ifia", "loss": "targeted", "towards": torch.zeros(3)},
             ArgumentError,
-            r"expected `towards` of the input's shape \(2,\), got \(3,\)",
+            r"expected `towards` of the map's shape \(2,\), got \(3,\)",
         ),
         ({"method": "ifia", "loss": "centre"}, ArgumentError, "expected an image for the centre loss"),
         ({"method": "likelihood"}, ArgumentError, "expected `noise` for the likelihood attack"),
         ({"method": "direct", "speed": 3}, ArgumentError, r"expected options of direct \(steps.*got speed"),
         ({"steps": 0}, ArgumentError, "expected `steps` to be a whole number >= 1"),
-        ({"x": torch.zeros(4, 2)}, ArgumentError, r"expected one input, got a batch of shape \(4, 2\)"),
+        ({"x": torch.zeros(4, 2)}, ArgumentError, r"expected one input, got a batch of 4 \(shape \(4, 2\)\)"),
         (
             {"field": ab.Saliency(lambda y: torch.stack([y[:, 0].detach(), y[:, 1].detach()], 1)), "method": "direct"},
             FieldError,
@@ -143,12 +143,12 @@ LINEAR = ab.Unit(ab.Saliency(Linear(torch.tensor([3.0, 4.0]))))
         ),
         (
             {"field": ab.Captum(captum.attr.Saliency(Linear(torch.ones(2)))), "method": "direct"},
-            FieldError,
+            UnfitError,
             "cannot be differentiated: use an attack that needs no gradient",
         ),
         (
             {"field": ab.Saliency(Linear(torch.ones(2))), "method": "direct"},
-            ArgumentError,
+            UnfitError,
             "needs a twice differentiable model",
         ),
     ],

@@ -35,7 +35,25 @@ def sequential(inplace: bool) -> nn.Module:
     )  # fmt: skip
 
 
-MODELS = {"modules": lambda: sequential(False), "in place": lambda: sequential(True), "functions": Functional}
+class Capped(nn.Module):
+    """ReLU6 and its kin, by modules and by functions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(1, 3, 3, padding=1), nn.Linear(48, 3)
+        self.act, self.other = nn.ReLU6(inplace=True), nn.Hardtanh(-0.4, 1.2)
+
+    def forward(self, y):
+        y = functional.relu6(self.act(4 * self.conv(y)) + 0.2 * self.conv(y))
+        return self.head(self.other(0.5 * y - 0.6).flatten(1))
+
+
+MODELS = {
+    "modules": lambda: sequential(False),
+    "in place": lambda: sequential(True),
+    "functions": Functional,
+    "capped": Capped,
+}
 
 
 def make(name: str) -> nn.Module:

@@ -1,6 +1,7 @@
 """CIFAR-10's batches: both layouts give the same images, and a hostile pickle runs nothing."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -91,4 +92,31 @@ def test_mismatched_python_batch(tmp_path) -> None:
     batch = {b"data": PIXELS, b"labels": [1, 2]}
     (tmp_path / "test_batch").write_bytes(pickle.dumps(batch, protocol=2))
     with pytest.raises(StoredDataError, match=r"pixels of shape \(4, 3072\) for 2 labels"):
+        read_cifar10(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\x02]r\xff\xff\xff\x0f.",  # nine bytes that number a memo entry 268 million
+        b"\x80\x04\x8e\x00\x00\x00\x00\x01\x00\x00\x00.",  # bytes of a length of 4 gigabytes
+    ],
+)
+def test_tiny_batches_take_no_memory(content, tmp_path) -> None:
+    (tmp_path / "test_batch").write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(StoredDataError, match="is not a CIFAR-10 python batch"):
+            read_cifar10(tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_labels_within_labels_are_not_unfolded(tmp_path) -> None:
+    nested = [0] * 10
+    for _ in range(30):
+        nested = [nested] * 10
+    (tmp_path / "test_batch").write_bytes(pickle.dumps({b"data": PIXELS, b"labels": nested}, protocol=2))
+    with pytest.raises(StoredDataError, match="its labels are not a list of whole numbers"):
         read_cifar10(tmp_path)

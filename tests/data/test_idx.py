@@ -2,6 +2,7 @@
 
 import gzip
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -36,7 +37,9 @@ def test_read_mnist(packed, tmp_path) -> None:
         (b"\x00\x00\x0d\x01", r"is not an IDX file of bytes \(magic number 00000d01\)"),
         (b"", r"magic number missing"),
         (b"\x00\x00\x08\x03\x00", "ends within its header"),
-        (idx(np.zeros((3, 4), np.uint8))[:-1], "has 23 bytes, its header promises 24"),
+        (idx(np.zeros((3, 4), np.uint8)) + b"!", "promises 12 bytes, it has more"),
+        (b"\x00\x00\x08\x03" + b"\xff" * 12, "would take .* bytes of memory, expected at most 536,870,912"),
+        (idx(np.zeros((3, 4), np.uint8))[:-1], "promises 12 bytes, it has only 11"),
     ],
 )
 def test_broken_idx_files(content, message, tmp_path) -> None:
@@ -46,7 +49,7 @@ def test_broken_idx_files(content, message, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"no gzip", gzip.compress(b"\x00\x00\x08\x01" + b"\x00" * 40)[:-9]], ids=["other", "cut"]
+    "content", [b"no gzip", gzip.compress(idx(np.arange(40, dtype=np.uint8)))[:-9]], ids=["other", "cut"]
 )
 def test_broken_gzip_names_the_file(content, tmp_path) -> None:
     (tmp_path / "x.gz").write_bytes(content)
@@ -61,3 +64,14 @@ def test_missing_and_mismatched_mnist(tmp_path) -> None:
     (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(idx(np.zeros(3, np.uint8)))
     with pytest.raises(StoredDataError, match="has 2 test images but 3 labels"):
         read_mnist(tmp_path)
+
+
+def test_a_gzip_bomb_is_not_unpacked(tmp_path) -> None:
+    (tmp_path / "x.gz").write_bytes(gzip.compress(idx(np.zeros(4, np.uint8)) + bytes(50_000_000)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(StoredDataError, match="promises 4 bytes, it has more"):
+            read_idx(tmp_path / "x.gz")
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()

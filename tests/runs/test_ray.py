@@ -44,7 +44,7 @@ def test_killed_workers_lose_nothing(make, tmp_path) -> None:
     with Store.create(tmp_path / "run", config) as store:
         for outcome in Ray(1).outcomes(job, tasks, lambda: False):
             store.add(outcome)
-            found[outcome.item] = outcome.record["status"]
+            found[outcome.item] = outcome.record.status
             if not killed:
                 for pid in actor_processes():
                     os.kill(pid, signal.SIGKILL)

@@ -5,8 +5,11 @@ import sqlite3
 import zlib
 
 import pytest
+from msgspec.structs import replace
 
 from attribound import cli
+from attribound.certificates import encode
+from attribound.certificates.opening import Opener
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.runs import Store, summarise
 from attribound.runs.audit import audit_run
@@ -33,7 +36,7 @@ def test_a_read_only_folder_can_be_read(make) -> None:
 def test_broken_records(text, make) -> None:
     path = make(items=1)
     change(path, "UPDATE records SET record = ?", text)
-    with Store.read(path) as store, pytest.raises(StoredDataError, match=r"holds a (broken )?record"):
+    with Store.read(path) as store, pytest.raises(StoredDataError, match="is not a record of attribound"):
         list(store.records())
 
 
@@ -57,11 +60,14 @@ def test_broken_and_exploding_pictures(shape, content, make) -> None:
 def test_other_formats_and_configurations(make) -> None:
     path = make(items=1)
     change(path, "UPDATE meta SET value = '99' WHERE key = 'format'")
-    with pytest.raises(StoredDataError, match="has format 99, expected 1"):
+    with pytest.raises(StoredDataError, match="has format 99, expected 2"):
         Store.read(path)
     change(path, "UPDATE meta SET value = '1' WHERE key = 'format'")
+    with pytest.raises(StoredDataError, match=r"has format 1, which attribound 0\.1 reads"):
+        Store.read(path)
+    change(path, "UPDATE meta SET value = '2' WHERE key = 'format'")
     change(path, "UPDATE meta SET value = ? WHERE key = 'config'", json.dumps({"model": ["x"]}))
-    with Store.read(path) as store, pytest.raises(StoredDataError, match="its configuration lacks"):
+    with Store.read(path) as store, pytest.raises(StoredDataError, match="its configuration is broken"):
         _ = store.config
 
 
@@ -71,9 +77,12 @@ def test_a_stored_factory_is_not_called(make, tmp_path, monkeypatch) -> None:
     (tmp_path / "evil.py").write_text("open('ran', 'w')\n")
     with Store.read(path) as store:
         config = store.config.to_json()
+        record = next(store.records())
+    evil = replace(record, subject=replace(record.subject, model="evil:make"))
     change(path, "UPDATE meta SET value = ? WHERE key = 'config'", json.dumps(config | {"model": "evil:make"}))
+    change(path, "UPDATE records SET record = ?", encode(evil).decode())
     with pytest.raises(ArgumentError, match="which may run code: repeat it as --model if you trust it"):
-        audit_run(path, [])
+        audit_run(path, [], Opener())
     for command in ("show", "export"):
         assert cli.run([command, str(path)]) == 0
     assert not (tmp_path / "ran").exists()

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from attribound.noise import Gaussian
-from attribound.training import Adversarial, Consistency, IgNorm, Igr, Standard, Trades, WithNoise
+from attribound.training import Adversarial, Consistency, IgNorm, Igr, OneSided, Standard, Trades, WithNoise, fresh
 from attribound.training.attributions import angle_loss
 from attribound.training.perturbation import worst_in_ball
 
@@ -107,6 +107,20 @@ def test_consistency_estimates_one_minus_kappa_squared() -> None:
     kappa = math.erf(0.3 / (0.5 * math.sqrt(2)))
     # 20,000 values in [0, 2]: standard error below 0.0071; five of them.
     assert float((with_angle - without).detach()) == pytest.approx(1 - kappa**2, abs=0.036)
+
+
+def test_one_sided_consistency_has_the_same_mean_slope() -> None:
+    """Means over 40,000 pairs of draws agree to a few percent; counting one slope once instead of twice would not."""
+    x, labels = torch.tensor([[0.3, -0.2]]).repeat(40_000, 1), torch.zeros(40_000, dtype=torch.long)
+    slopes = []
+    for objective in (Consistency(Gaussian(0.5), beta=5.0), OneSided(Gaussian(0.5), beta=5.0)):
+        model = fresh(lambda: nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)), 0)
+        loss = objective.loss(model, x, labels, torch.Generator().manual_seed(1))
+        loss.backward()
+        slopes.append((float(loss.detach()), model[0].weight.grad.flatten()))
+    (value, slope), (other_value, other_slope) = slopes
+    assert other_value == pytest.approx(value, rel=0.03)
+    assert float((other_slope - slope).norm()) < 0.1 * float(slope.norm())
 
 
 def test_with_noise_adds_noise_first() -> None:

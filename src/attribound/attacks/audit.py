@@ -9,7 +9,7 @@ from torch import Tensor
 from attribound.attacks.base import Attack, AttackResult, Problem, make_problem, with_epsilon
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.certify import check_field
-from attribound.certificates.finding import Finding
+from attribound.certificates.finding import LARGEST_FACTOR, Finding
 from attribound.errors import ArgumentError, UnfitError
 from attribound.fields.base import Field
 from attribound.hashes import input_hash, model_hash
@@ -18,7 +18,6 @@ from attribound.noise import noise_of
 Progress = Callable[[str], None]
 
 _BISECTIONS = 4
-_LARGEST_FACTOR = 8.0
 
 
 @final
@@ -113,7 +112,7 @@ def _broken_at(
 ) -> float | None:
     """Double epsilon until an attack reaches the cosine, then bisect; a change found counts at its own length."""
     low, high, broken = problem.epsilon, problem.epsilon, None
-    while broken is None and high < _LARGEST_FACTOR * problem.epsilon:
+    while broken is None and high < LARGEST_FACTOR * problem.epsilon:
         low, high = high, 2 * high
         broken = _reaches(with_epsilon(problem, high), attacks, cosine, seed, progress)
     for _ in range(_BISECTIONS if broken is not None else 0):

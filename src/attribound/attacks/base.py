@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from attribound import checks as check
+from attribound.attacks.kernels import twice_differentiable
 from attribound.attacks.score import Score, rescore
 from attribound.attacks.twins import smooth_twins
 from attribound.attacks.view import View
@@ -207,7 +208,7 @@ class Attack(ABC):
         direction = torch.randn(problem.x.shape, generator=generator, dtype=problem.x.dtype, device=problem.x.device)
         delta = direction * (problem.epsilon * _START / float(direction.norm()))
         for step in range(self.steps):
-            with smooth_twins() if self.smooth else nullcontext():
+            with smooth_twins() if self.smooth else nullcontext(), twice_differentiable():
                 values, proposal = self.climb(problem, view, delta, generator)
             self._consider(problem, best, delta, values)
             delta = self._keep_label(problem, project(proposal, problem.epsilon))
@@ -275,7 +276,7 @@ def require_gradients(problem: Problem) -> None:
     """Raise, in one line, if the field cannot be differentiated."""
     probe = View(problem.field, problem.target, None, 1)
     generator = stream(Purpose.PROBE, 0, device=problem.x.device)
-    with smooth_twins():
+    with smooth_twins(), twice_differentiable():
         try:
             _, slope = probe.slope(problem.x, lambda values: values.square().sum(), generator)
         except (RuntimeError, FieldError) as error:

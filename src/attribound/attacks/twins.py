@@ -1,4 +1,4 @@
-"""Smooth twins of ReLU, leaky ReLU and max-pooling, for as long as an attack differentiates twice.
+"""Smooth twins of ReLU, ReLU6, leaky ReLU and max-pooling, for as long as an attack differentiates twice.
 
 A ReLU network's gradient is piecewise constant: its derivative, which an attack follows, is zero almost everywhere.
 Within `smooth_twins` every call of these functions, by a module or directly, in place or not, computes a smooth version
@@ -38,6 +38,12 @@ def _twins(sharpness: float) -> dict[Any, Callable[..., Any]]:
     def leaky(values: Tensor, negative_slope: float = 0.01) -> Tensor:
         return negative_slope * values + (1 - negative_slope) * relu(values)
 
+    def between(values: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+        return min_val + relu(values - min_val) - relu(values - max_val)
+
+    def relu6(values: Tensor) -> Tensor:
+        return between(values, 0.0, 6.0)
+
     def pool(
         values: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, **rest: Any
     ) -> Tensor:
@@ -51,6 +57,8 @@ def _twins(sharpness: float) -> dict[Any, Callable[..., Any]]:
     twins: dict[Any, Callable[..., Any]] = dict.fromkeys((torch.relu, functional.relu, Tensor.relu), _maybe_kept(relu))
     twins |= dict.fromkeys((torch.relu_, functional.relu_, Tensor.relu_), _kept(relu))
     twins |= {functional.leaky_relu: _maybe_kept(leaky), functional.leaky_relu_: _kept(leaky)}
+    twins |= {functional.hardtanh: _maybe_kept(between), functional.hardtanh_: _kept(between)}
+    twins |= {functional.relu6: _maybe_kept(relu6)}
     return twins | dict.fromkeys((functional.max_pool2d, torch.max_pool2d), pool)
 
 

@@ -1,8 +1,9 @@
 """The proved mathematics: float64, numpy and scipy only, never torch."""
 
+from attribound.bounds.cells import ErrorBars, Majority, Votes, hot_cells
 from attribound.bounds.confidence import eigenvalue_upper_bound, mean_radius, norm_lower_bound, spend
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.facts import FACTS, Closeness, Fact, Length, ProbabilityGradient, Spread
+from attribound.bounds.facts import Closeness, Fact, Length, ProbabilityGradient, Spread
 from attribound.bounds.features import order_kept, sign_kept, top_k_overlap
 from attribound.bounds.laws import LAWS, Ball, Law, Normal, moved_fraction, parse_law, shift_size
 from attribound.bounds.paper import (
@@ -11,6 +12,8 @@ from attribound.bounds.paper import (
     max_epsilon_paper,
     norm_interval_paper,
 )
+from attribound.bounds.proportions import majority_needed, proportion_lower
+from attribound.bounds.registry import FACTS
 from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.rules.curvature import cosine_bound_curvature, cosine_from_displacement, displacement_curvature
 from attribound.bounds.tight import cosine_bound, largest_moved_fraction, max_epsilon, min_radius, min_sigma
@@ -21,22 +24,27 @@ __all__ = [
     "RULES",
     "Ball",
     "Closeness",
+    "ErrorBars",
     "Evidence",
     "Fact",
     "Law",
     "Length",
+    "Majority",
     "Normal",
     "ProbabilityGradient",
     "Rule",
     "Spread",
+    "Votes",
     "cosine_bound",
     "cosine_bound_curvature",
     "cosine_bound_paper",
     "cosine_from_displacement",
     "displacement_curvature",
     "eigenvalue_upper_bound",
+    "hot_cells",
     "largest_moved_fraction",
     "largest_moved_fraction_paper",
+    "majority_needed",
     "max_epsilon",
     "max_epsilon_paper",
     "mean_radius",
@@ -47,6 +55,7 @@ __all__ = [
     "norm_lower_bound",
     "order_kept",
     "parse_law",
+    "proportion_lower",
     "shift_size",
     "sign_kept",
     "spend",

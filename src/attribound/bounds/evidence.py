@@ -13,12 +13,10 @@ import numpy as np
 from attribound.bounds.facts import Closeness, Fact, Length, Numbers, Spread
 from attribound.bounds.laws import Law
 from attribound.bounds.rules import RULES
+from attribound.bounds.rules.base import ROUNDING
 from attribound.bounds.tight import VACUOUS
 from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
-
-ROUNDING = 1e-12
-"""Certified cosines are lowered and displacements raised by this, far more than float64 loses."""
 
 _HALVINGS = 60
 F = TypeVar("F", bound=Fact)
@@ -46,17 +44,17 @@ class Evidence:
 
     @classmethod
     def stack(cls, members: Sequence["Evidence"]) -> "Evidence":
-        """Evidence about N explanations at once; all must have the same `family`."""
+        """Evidence about N explanations at once, for the rules; all must have the same `family`."""
         first = members[0]
         if any(one.family != first.family for one in members):
             raise ArgumentError("expected evidence with one law and the same facts to be stacked")
-        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.facts}
+        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.family[1]}
         return cls(first.law, np.array([one.limit for one in members], np.float64)[:, None], facts)
 
     @property
     def family(self) -> tuple[Law, frozenset[type[Fact]]]:
-        """What evidences must share to be stacked."""
-        return self.law, frozenset(self.facts)
+        """What evidences must share to be stacked: the law, and the facts that are not about single cells."""
+        return self.law, frozenset(kind for kind in self.facts if not kind.cellwise)
 
     def fact(self, kind: type[F]) -> F:
         """The fact of that type; asking for one that is not there is a mistake of the caller."""
@@ -98,12 +96,11 @@ class Evidence:
     def cosines(self, epsilon: Numbers) -> dict[str, FloatArray]:
         """The cosine certified by each rule that applies, by its name; -1.0 where a rule says nothing."""
         shift = np.asarray(epsilon, np.float64)
-        return {rule.name: np.asarray(rule.cosine(self, shift)) for rule in RULES if rule.applies(self)}
+        return {rule.name: rule.certified(self, shift) for rule in RULES if rule.applies(self)}
 
     def cosine(self, epsilon: Numbers) -> FloatArray:
         """The largest certified cosine; -1.0 where no rule says anything."""
-        best = np.max(np.stack(np.broadcast_arrays(*self.cosines(epsilon).values())), axis=0)
-        return np.where(best > VACUOUS, np.maximum(best - ROUNDING, 0.0), VACUOUS)
+        return np.asarray(np.max(np.stack(np.broadcast_arrays(*self.cosines(epsilon).values())), axis=0))
 
     def rule_at(self, epsilon: float) -> str | None:
         """The rule that gives the largest cosine; None if no rule says anything."""

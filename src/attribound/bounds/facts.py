@@ -36,6 +36,13 @@ class Fact:
     """The root of all facts; `name` is the key of a fact in stored records."""
 
     name: ClassVar[str]
+    cellwise: ClassVar[bool] = False
+    """Whether it holds a number per cell of the map: such facts are not stacked, and no rule needs them."""
+
+    @property
+    def spent(self) -> float:
+        """The part of alpha that it says it spent; 0.0 where records do not keep that."""
+        return 0.0
 
     @classmethod
     def stack(cls, facts: Sequence[Self]) -> Self:
@@ -143,6 +150,11 @@ class Closeness(Fact):
     attacked_alpha: Numbers
     name = "closeness"
 
+    @property
+    def spent(self) -> float:
+        """What is kept for the attacked map."""
+        return float(self.attacked_alpha)
+
     def problems(self, basis: Basis) -> list[str]:
         """Not smaller than draws without any spread would prove."""
         least = confidence.mean_radius(
@@ -162,7 +174,3 @@ class ProbabilityGradient(Fact):
     """The field is the plain, true gradient of a locally Lipschitz output in [0, 1], as its user states."""
 
     name = "probability_gradient"
-
-
-FACTS: dict[str, type[Fact]] = {fact.name: fact for fact in (Length, Spread, Closeness, ProbabilityGradient)}
-"""Every fact by its name; a new one adds a word here."""

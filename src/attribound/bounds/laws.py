@@ -18,6 +18,9 @@ from attribound.errors import ArgumentError
 _ROUNDING = 1e-15
 """Absolute error of the normal integrals below, added where it makes a bound smaller."""
 
+_INVERTED = 1e-10
+"""Relative error allowed to inverse functions, far more than they have."""
+
 
 @dataclass(frozen=True)
 class Truncation:
@@ -134,8 +137,15 @@ class Law(ABC):
         return None
 
     @abstractmethod
-    def majority_radius(self, lower: Number) -> FloatArray:
-        """How far an event of probability at least `lower` stays more likely than not; 0.0 if it need not."""
+    def majority_radius(self, lower: Number, needed: Number = 0.5) -> FloatArray:
+        """How far an event of probability at least `lower` keeps more than `needed`, rounded down; 0.0: nowhere.
+
+        No larger radius follows from `lower` alone (docs/theory/cells.md).
+
+        Args:
+            lower: (a lower bound on) the probability of any event about the noisy input.
+            needed: the probability, at least 1/2, that it must keep; by default it stays more likely than not.
+        """
 
     # --- for drawing ---------------------------------------------------------------------------------------
 
@@ -193,9 +203,12 @@ class Ball(Law):
         """The balls no longer meet at twice the radius."""
         return 2 * self.scale
 
-    def majority_radius(self, lower: Number) -> FloatArray:
-        """The shift that moves what the event has more than one half."""
-        return self.epsilon_at(np.clip(np.asarray(lower, np.float64) - 0.5, 0.0, 1.0))
+    def majority_radius(self, lower: Number, needed: Number = 0.5) -> FloatArray:
+        """The shift that moves what the event has more than it needs."""
+        spare = np.clip(check.fraction("lower", lower) - check.fraction("needed", needed) - _ROUNDING, 0.0, 1.0)
+        radius = self.epsilon_at(spare) * (1 - _INVERTED)
+        # The inverse is trusted only where the forward formula confirms it.
+        return np.where(self.moved_fraction(radius) * (1 + 1e-12) < spare, radius, 0.0)
 
     def stretch(self, lengths: FloatArray, uniform: FloatArray) -> FloatArray:
         """Radius * U^(1/d) / length; in float64, for (length)^d magnifies errors."""
@@ -259,9 +272,12 @@ class Normal(Law):
         """Epsilon / sigma."""
         return np.asarray(check.non_negative("epsilon", epsilon) / self.scale)
 
-    def majority_radius(self, lower: Number) -> FloatArray:
-        """Sigma Phi^-1(lower) (Cohen et al. 2019)."""
-        return np.asarray(self.scale * special.ndtri(np.clip(np.asarray(lower, np.float64), 0.5, 1.0)))
+    def majority_radius(self, lower: Number, needed: Number = 0.5) -> FloatArray:
+        """Sigma (Phi^-1(lower) - Phi^-1(needed)) (Cohen et al. 2019)."""
+        has, wants = special.ndtri(check.fraction("lower", lower)), special.ndtri(check.fraction("needed", needed))
+        with np.errstate(invalid="ignore"):
+            spare = has - wants - _INVERTED * (np.abs(has) + np.abs(wants))
+        return np.asarray(self.scale * np.where(spare > 0, spare, 0.0))
 
 
 LAWS: dict[str, type[Law]] = {law.kind: law for law in (Ball, Normal)}

@@ -12,11 +12,13 @@ import numpy.typing as npt
 
 from attribound import checks as check
 from attribound.bounds import features
+from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness
 from attribound.bounds.laws import Law
 from attribound.bounds.paper import cosine_bound_paper, largest_moved_fraction_paper
 from attribound.bounds.visible import visible_cosine
+from attribound.certificates import cells as answers
 from attribound.certificates import words
 from attribound.certificates.record import Failure, MapRecord, Record, Status, decode, encode
 from attribound.checks import FloatArray, Number
@@ -65,12 +67,53 @@ class Certificate:
         return float(self.evidence.displacement(_epsilon(epsilon))) + self.map_radius
 
     def top_k(self, k: int, epsilon: float) -> int:
-        """How many of the k largest features of `attribution` stay among the k largest of any attacked map."""
-        return features.top_k_overlap(self.attribution, k, self.displacement(epsilon))
+        """How many of the k largest features of `attribution` stay among the k largest of any attacked map.
+
+        With epsilon 0, how many are among the k largest of the exact map: whether enough draws were taken.
+        """
+        return features.top_k_kept(self.evidence, self.attribution, k, _epsilon(epsilon))
 
     def signs(self, epsilon: float) -> npt.NDArray[np.bool_]:
         """Which features of `attribution` keep their sign in any attacked map."""
-        return features.sign_kept(self.attribution, self.displacement(epsilon))
+        moved = float(self.evidence.displacement(_epsilon(epsilon)))
+        error = np.broadcast_to(np.ravel(features.error_bars(self.evidence)), self.attribution.size)
+        return features.sign_kept(self.attribution, moved + error.reshape(self.attribution.shape))
+
+    def cells(self, fraction: float, epsilon: float, samples: int | None = None) -> answers.Marks:
+        """Which cells provably stay among the largest, or not, in the *vote map*: +1 hot, -1 cold, 0 unproved.
+
+        A cell of the vote map is hot if it is among that fraction's largest in more than half of all noisy maps. No
+        change up to epsilon moves any marked cell to the other side, all marked cells of all fractions at once.
+
+        Args:
+            fraction: which part of the map is called hot: one of the `cells` that `certify` was given.
+            epsilon: size of the change.
+            samples: None: the exact vote map at the attacked input. A number: also the one sampled there with so many
+                draws, after that input was fixed, shows the mark.
+        """
+        return answers.marks(self, fraction, _epsilon(epsilon), samples)
+
+    def cell_radius(self, fraction: float, samples: int | None = None) -> FloatArray:
+        """How far each cell's mark is proved, in the map's shape; 0.0 where nothing is. See `cells`."""
+        return answers.radii(self, fraction, samples)
+
+    def interval(self) -> tuple[FloatArray, FloatArray]:
+        """Error bars: the least and the most that each cell of the exact smoothed map can be, all cells at once."""
+        return answers.interval(self)
+
+    @cached_property
+    def prediction_radius(self) -> float:
+        """No change up to this alters the *smoothed* classifier's class (not the plain model's); 0.0: it abstains."""
+        return answers.prediction(self)[1]
+
+    @property
+    def smoothed_prediction(self) -> int | None:
+        """The class that more than half of all noisy inputs provably get; None: none is proved, it abstains."""
+        return answers.prediction(self)[0]
+
+    def joint_epsilon(self, cosine: float) -> float:
+        """No change up to this alters the smoothed class *or* turns the map beyond `cosine`; 0.0 if it abstains."""
+        return min(self.prediction_radius, self.max_epsilon(cosine))
 
     def visible_cosine(self, epsilon: float, samples: int | None = None) -> float:
         """Certified cosine between the *sampled* map seen here and a map sampled at the attacked input.
@@ -258,6 +301,9 @@ class Certificate:
             visible_cosine=_table(self.visible_cosine, epsilons),
             max_epsilon=_table(self.max_epsilon, cosines),
             max_visible_epsilon=_table(self.max_visible_epsilon, cosines),
+            prediction_radius=self.prediction_radius if Majority in self.evidence.facts else None,
+            joint_epsilon=_table(self.joint_epsilon, cosines) if Majority in self.evidence.facts else {},
+            cells=answers.tallies(self, epsilons),
         )
         return Certificate(record, self.map)
 

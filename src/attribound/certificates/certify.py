@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from attribound import checks as check
+from attribound.bounds.cells import hot_cells
 from attribound.bounds.facts import Closeness, Length, Spread
+from attribound.certificates.asked import Until, asked, fractions_of, question_of, recorded
 from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
 from attribound.certificates.record import BoundRecord, NoiseRecord, Record
 from attribound.certificates.subject import Subject
@@ -24,7 +26,7 @@ from attribound.hashes import input_bytes, input_hash, model_hash
 from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
 from attribound.randomness import Purpose, seed_from, stream
-from attribound.sampling import Estimate, Plan, Progress, Question, Source, estimate
+from attribound.sampling import Estimate, Plan, Progress, Source, TopK, default_statistics, estimate
 
 _PROBES = 6
 """Noisy copies of the input, and as many further away, on which rows are checked to be independent."""
@@ -57,7 +59,9 @@ class Certifier:
         noise: Noise,
         samples: int = 4096,
         alpha: float = 1e-3,
-        until: tuple[float, float] | None = None,
+        until: Until = None,
+        cells: Sequence[float] = (),
+        intervals: bool = False,
         batch: int | None = None,
         epsilons: Sequence[float] = EPSILONS,
         cosines: Sequence[float] = COSINES,
@@ -71,7 +75,11 @@ class Certifier:
             noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of the inputs.
             samples: the most noise draws per input (two draws, or two blocks of a random path, are always taken).
             alpha: with probability at least 1 - alpha everything an input's certificate says is true.
-            until: (cosine, epsilon): stop sampling as soon as this is proved or cannot be within `samples`.
+            until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or
+                `TopK(k)`, the k largest cells are known.
+            cells: fractions of the map, e.g. (0.5, 0.3, 0.1), at which `Certificate.cells` will be asked.
+            intervals: whether `Certificate.interval` is to have error bars of its own for every cell, which a record
+                then keeps (4 bytes each); without, it has the map's radius.
             batch: most rows per model call; None sizes it automatically.
             epsilons: records state the certified cosine at these.
             cosines: records state the largest certified epsilon at these.
@@ -82,8 +90,10 @@ class Certifier:
             raise ArgumentError(f"expected `noise` UniformBall or Gaussian, got {type(noise).__name__}")
         self.field, self.noise, self.purpose = check_field(field), noise, purpose
         self.plan = Plan(
-            samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=_question(until)
+            samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
         )
+        self.cells = fractions_of(cells, self.field)
+        self.intervals = intervals or isinstance(self.plan.until, TopK)
         self.batch = None if batch is None else int(check.count("batch", batch))
         self.epsilons = tuple(float(check.non_negative("epsilon", one)) for one in epsilons)
         self.cosines = tuple(float(check.fraction("cosine", one)) for one in cosines)
@@ -122,8 +132,11 @@ class Certifier:
         with torch.enable_grad():
             plain = self.field.attribute(x.expand(self.field.block, *x.shape), chosen, generator=generator).detach()
         check.dimension(plain[0].numel(), "the map's size")
-        source = Source(self.field, x, chosen, self.noise, chosen_seed, item, self.purpose, self.batch)
-        result = estimate(source, self.plan, plain.shape[1:], progress=progress)
+        for fraction in self.cells:
+            hot_cells(fraction, plain[0].numel())
+        source = Source(self.field, x, chosen, self.noise, chosen_seed, item, self.purpose, self.batch, classes=True)
+        statistics = default_statistics(cosines=self.cosines, cells=self.cells, intervals=self.intervals)
+        result = estimate(source, self.plan, plain.shape[1:], statistics, progress=progress)
         return self._certificate(result, source, peek.prediction, label, plain.mean(dim=0).cpu())
 
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
@@ -161,7 +174,8 @@ class Certifier:
             fidelity=float(cosine_similarity(plain[None], result.map[None])),
             stopped=result.stopped,
             budget=plan.samples,
-            until=None if plan.until is None else (plan.until.cosine, plan.until.epsilon),
+            until=recorded(plan.until),
+            map_shape=tuple(result.map.shape),
             seconds=result.seconds,
             versions={"attribound": version("attribound"), "torch": str(torch.__version__)},
             model_sha256=self.weights,
@@ -196,7 +210,8 @@ def certify(
     samples: int = 4096,
     alpha: float = 1e-3,
     seed: int | None = None,
-    until: tuple[float, float] | None = None,
+    until: Until = None,
+    cells: Sequence[float] = (),
     batch: int | None = None,
     item: int = 0,
     progress: Progress | None = None,
@@ -211,12 +226,16 @@ def certify(
         samples: the most noise draws (two draws, or two blocks of a random path, are always taken).
         alpha: with probability at least 1 - alpha everything the certificate says is true.
         seed: seed of the draws; None: one that follows from the input.
-        until: (cosine, epsilon): stop sampling as soon as this is proved or cannot be within `samples`.
+        until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or `TopK(k)`,
+            the k largest cells are known.
+        cells: fractions of the map, e.g. (0.5, 0.3, 0.1), at which `Certificate.cells` will be asked.
         batch: most rows per model call; None sizes it automatically.
         item: number of the input; draws depend on (seed, item).
         progress: called with (samples done, samples planned).
     """
-    prepared = Certifier(field, noise=noise, samples=samples, alpha=alpha, until=until, batch=batch)
+    prepared = Certifier(
+        field, noise=noise, samples=samples, alpha=alpha, until=until, cells=cells, intervals=True, batch=batch
+    )
     return prepared(x, target, seed=seed, item=item, progress=progress)
 
 
@@ -229,7 +248,8 @@ def certify_batch(
     samples: int = 4096,
     alpha: float = 1e-3,
     seed: int | None = None,
-    until: tuple[float, float] | None = None,
+    until: Until = None,
+    cells: Sequence[float] = (),
     batch: int | None = None,
     item: int = 0,
     progress: Progress | None = None,
@@ -245,6 +265,7 @@ def certify_batch(
         alpha: failure probability of each certificate.
         seed: seed of all draws; None: one per input that follows from it.
         until: see `certify`.
+        cells: see `certify`.
         batch: most rows per model call.
         item: number of the first input.
         progress: called with (samples done, samples planned) of the current input.
@@ -255,7 +276,9 @@ def certify_batch(
             f"expected a batch (inputs, ...), got shape {tuple(inputs.shape)}: use certify for one input"
         )
     targets = _targets(target, len(inputs))
-    prepared = Certifier(field, noise=noise, samples=samples, alpha=alpha, until=until, batch=batch)
+    prepared = Certifier(
+        field, noise=noise, samples=samples, alpha=alpha, until=until, cells=cells, intervals=True, batch=batch
+    )
     return [
         prepared(x, one, seed=seed, item=item + number, progress=progress)
         for number, (x, one) in enumerate(zip(inputs, targets, strict=True))
@@ -266,7 +289,7 @@ def certify_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) 
     """Repeat a stored certificate's computation: the same draws, if model, input and settings are the same."""
     record = stored.record
     again = Certifier(
-        field, noise=noise, samples=record.budget, alpha=record.alpha, until=record.until, subject=record.subject
+        field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked(record)
     )
     return again(x, record.target, seed=record.seed, item=record.item, label=record.label)
 
@@ -308,7 +331,7 @@ def look_at(model: Model, x: Tensor) -> Peek:
         raise ArgumentError(
             f"expected one input, got a batch of {len(x)} (shape {tuple(x.shape)}): use certify_batch, or x[0]"
         )
-    reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+    reason = " ".join(str(problem).split())[:300] or type(problem).__name__
     raise FieldError(f"the model does not accept one input of shape {tuple(x.shape)} (as a batch of 1): {reason}")
 
 
@@ -339,16 +362,3 @@ def _targets(target: Targets, count: int) -> list[Any]:
     if len(target) != count:
         raise ArgumentError(f"expected one `target` per input ({count}), got {len(target)}")
     return list(target)
-
-
-def _question(until: tuple[float, float] | None) -> Question | None:
-    if until is None:
-        return None
-    try:
-        cosine, epsilon = until
-    except (TypeError, ValueError):
-        raise ArgumentError(f"expected `until` to be (cosine, epsilon), got {until!r}") from None
-    return Question(
-        cosine=float(check.fraction("until's cosine", cosine)),
-        epsilon=float(check.positive("until's epsilon", epsilon)),
-    )

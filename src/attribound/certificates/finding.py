@@ -4,6 +4,9 @@ from typing import Any
 
 from msgspec import Struct
 
+LARGEST_FACTOR = 8.0
+"""Where it is searched what breaks a claim, changes up to so many times its epsilon are tried."""
+
 
 class Finding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One certified claim and what became of it.
@@ -47,6 +50,11 @@ class Finding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def tightness(self) -> float | None:
         """Certified epsilon / smallest epsilon at which an attack reaches that cosine; 1 would be perfect."""
         return None if self.broken_at is None else self.epsilon / self.broken_at
+
+    @property
+    def tried(self) -> float:
+        """Attacks were made up to this epsilon; nothing is known about larger changes."""
+        return self.epsilon * (LARGEST_FACTOR if self.settings.get("tightness") else 1.0)
 
     @property
     def violated(self) -> bool:

@@ -1,5 +1,7 @@
 """Open a subject again: the very model, input and field that a record is about, or a refusal that says why."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -13,7 +15,7 @@ from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import Bounded, make_field
 from attribound.fields.base import Output
 from attribound.hashes import input_hash, model_hash
-from attribound.models import SHIPPED, code_hash, load_model
+from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_model
 from attribound.noise import Noise, parse_noise
 
 
@@ -50,16 +52,16 @@ class Opener:
         """The field, input and noise of a subject; a model or input with another hash is refused."""
         named = _named(subject, self._model, self._arch, self._data)
         network, source = self._network(named), self._source(named.data)
-        code = code_hash(named.model)
+        code = code_hash(named.model, named.arch)
         if model_hash(network) != subject.model_sha256 or (subject.code_sha256 and code != subject.code_sha256):
             raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs")
         x = open_input(_found(named, source) if self._data else named, source)
         return Opened(open_field(named, network), x, parse_noise(subject.noise, subject.units))
 
     def _network(self, named: Subject) -> nn.Module:
-        key = (named.model, named.arch, named.denoiser)
+        key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")
         if key not in self._networks:
-            self._networks[key] = open_model(named, trust=self._trust)
+            self._networks[key] = open_model(named, self._source(named.data).shape, trust=self._trust)
         return self._networks[key]
 
     def _source(self, spec: str) -> Dataset:
@@ -68,9 +70,19 @@ class Opener:
         return self._sources[spec]
 
 
-def open_model(subject: Subject, *, trust: bool = False) -> nn.Module:
-    """The model that a subject names."""
-    return load_model(subject.model, subject.arch, trust=trust)
+def open_model(subject: Subject, shape: Sequence[int], *, trust: bool = False) -> nn.Module:
+    """The model that a subject names, behind its denoiser if it has one.
+
+    Args:
+        subject: what is named.
+        shape: of one input; the denoiser is told the noise per feature.
+        trust: load programs too.
+    """
+    model = load_model(subject.model, subject.arch, trust=trust)
+    if subject.denoiser is None:
+        return model
+    sigma = parse_noise(subject.noise).law(math.prod(shape)).sigma
+    return Denoised(model, load_denoiser(subject.denoiser), sigma).eval()
 
 
 def open_field(subject: Subject, model: nn.Module) -> Bounded:

@@ -18,8 +18,9 @@ import numpy as np
 from msgspec import Struct
 
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.facts import FACTS
 from attribound.bounds.laws import LAWS, Law
+from attribound.bounds.registry import FACTS
+from attribound.certificates.cells import CellTally
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
@@ -49,6 +50,13 @@ class BoundRecord(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["unit", "clip", "proved", "assumed"]
     limit: float
     source: str
+
+
+class TopKRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """A question about the k largest cells, after changes up to epsilon."""
+
+    top_k: int
+    epsilon: float
 
 
 class MapRecord(Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,11 +115,15 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rule: str | None = None
     stopped: Literal["budget", "proved", "futile"] = "budget"
     budget: int
-    until: tuple[float, float] | None = None
+    until: tuple[float, float] | TopKRecord | None = None
     cosine: dict[str, float] = {}
     visible_cosine: dict[str, float] = {}
     max_epsilon: dict[str, float] = {}
     max_visible_epsilon: dict[str, float] = {}
+    prediction_radius: float | None = None
+    joint_epsilon: dict[str, float] = {}
+    cells: dict[str, dict[str, CellTally]] = {}
+    map_shape: tuple[int, ...] = ()
     seconds: float
     versions: dict[str, str]
     model_sha256: str
@@ -231,13 +243,10 @@ def _check_format(stored: Any) -> None:
 def _check(record: Record) -> None:
     """Raise a ValueError for evidence that is none, and for answers to questions that cannot be asked."""
     record.evidence()
-    for table, most in (
-        (record.cosine, math.inf),
-        (record.visible_cosine, math.inf),
-        (record.max_epsilon, 1.0),
-        (record.max_visible_epsilon, 1.0),
-    ):
-        for key in table:
+    by_epsilon = [*record.cosine, *record.visible_cosine, *(key for table in record.cells.values() for key in table)]
+    by_share = [*record.max_epsilon, *record.max_visible_epsilon, *record.joint_epsilon, *record.cells]
+    for keys, most in ((by_epsilon, math.inf), (by_share, 1.0)):
+        for key in keys:
             number = float(key)
             if not (0 <= number <= most and math.isfinite(number)):
                 raise ValueError(f"the key {key!r} is not a number that can be asked for")

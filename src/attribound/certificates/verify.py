@@ -9,6 +9,8 @@ import numpy as np
 
 from attribound.bounds.confidence import mean_radius
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
+from attribound.bounds.rules import RULES
+from attribound.certificates.cell_checks import cell_problems, facts_alike
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record, seal_of
 
@@ -47,7 +49,7 @@ def verify_record(certificate: Certificate) -> Verification:
     record = certificate.record
     # Each step needs that those before it found nothing: from numbers that contradict each other nothing is derived.
     try:
-        problems = _out_of_range(record) or _infeasible(certificate) or _disagreements(certificate)
+        problems = _out_of_range(record) or infeasible(certificate) or _disagreements(certificate)
         problems = problems or _overstatements(certificate)
     except (ValueError, ArithmeticError) as error:
         problems = [f"nothing can be derived from its evidence: {error}"]
@@ -72,11 +74,12 @@ def _out_of_range(record: Record) -> list[str]:
     return problems + [f"the fact {name} is missing" for name in missing]
 
 
-def _infeasible(certificate: Certificate) -> list[str]:
+def infeasible(certificate: Certificate) -> list[str]:
     """Facts that no draws of this number can prove at this alpha, or that this field cannot have."""
     record, evidence = certificate.record, certificate.evidence
     basis = Basis(record.bound.limit, record.draws, record.alpha, record.block)
     problems = [problem for fact in evidence.facts.values() for problem in fact.problems(basis)]
+    problems += [problem for rule in RULES if rule.applies(evidence) for problem in rule.problems(evidence)]
     stated = ProbabilityGradient in evidence.facts
     if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit"):
         problems.append("the curvature rule does not apply to this field")
@@ -146,7 +149,7 @@ def _about_map(certificate: Certificate) -> list[str]:
 def _overstatements(certificate: Certificate) -> list[str]:
     """Stated answers that are larger than what the evidence gives, and names that it does not give."""
     record = certificate.record
-    problems = [
+    problems = cell_problems(certificate) + [
         f"states {name} {stated}, but its evidence gives {derived}"
         for name, stated, derived in (
             ("rule", record.rule, certificate.rule),
@@ -154,6 +157,9 @@ def _overstatements(certificate: Certificate) -> list[str]:
         )
         if stated != derived
     ]
+    for key, stated in record.joint_epsilon.items():
+        if not stated <= (derived := certificate.joint_epsilon(float(key))) + _TOLERANCE:
+            problems.append(f"states joint_epsilon({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
     for name, cosine, largest in (
         ("cosine", certificate.cosine, certificate.max_epsilon),
         ("visible_cosine", certificate.visible_cosine, certificate.max_visible_epsilon),
@@ -206,9 +212,8 @@ def compare(stored: Certificate, again: Certificate) -> list[str]:
         for name in sampled
         if not _close(getattr(mine, name), getattr(theirs, name))
     ]
-    if set(mine.facts) != set(theirs.facts) or not all(
-        _close(value, theirs.facts[fact][key]) for fact, held in mine.facts.items() for key, value in held.items()
-    ):
+    facts, others = stored.evidence.facts, again.evidence.facts
+    if set(facts) != set(others) or not all(facts_alike(fact, others[kind]) for kind, fact in facts.items()):
         problems.append("the facts differ from those that the same draws prove again")
     if stored.map is not None and again.map is not None:
         distance = float(np.linalg.norm(stored.map - again.map)) if stored.map.shape == again.map.shape else math.inf

@@ -13,6 +13,7 @@ from attribound.cli.app import (
     Attribution,
     Bound,
     Data,
+    Denoiser,
     Json,
     Maps,
     Model,
@@ -35,12 +36,16 @@ def certify(
     model: Model,
     data: Data,
     arch: Arch = None,
+    denoiser: Denoiser = None,
     attribution: Attribution = "saliency",
     maps: Maps = None,
     output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
     bound: Bound = "unit",
     noise: Annotated[str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs.")] = "gaussian:0.5",
     samples: Annotated[int, typer.Option(min=2, help="Noise draws per input.")] = 4096,
+    cells: Annotated[
+        str, typer.Option(help="Certify cells too: fractions of the map that are hot, e.g. 0.5,0.3,0.1.")
+    ] = "",
     alpha: Alpha = 1e-3,
     simultaneous: Annotated[
         bool, typer.Option(help="Share alpha among all inputs, so that all certificates are true at once.")
@@ -72,6 +77,7 @@ def certify(
     status `error`. Draws depend on (seed, item) only, so workers, engines and interruptions change no record.
     """
     from attribound.cli import console
+    from attribound.fields import default_maps
     from attribound.runs import RunConfig, Store, summarise
     from attribound.runs.runner import prepare, run, share_alpha
 
@@ -79,12 +85,14 @@ def certify(
         model=model,
         data=data,
         arch=arch,
+        denoiser=denoiser,
         attribution=attribution,
-        maps=tuple(maps or ()),
+        maps=tuple(maps or default_maps(attribution)),
         output=output.value,
         bound=bound,
         noise=noise,
         samples=samples,
+        cells=_fractions(cells),
         alpha=alpha,
         epsilons=tuple(epsilon or (0.1, 0.25, 0.5)),
         cosines=tuple(cosine or (0.8, 0.9)),
@@ -107,6 +115,13 @@ def certify(
     answer({"out": str(out), **summary.to_json()}, as_json, lambda: console.show_summary(summary, str(out)))
     if summary.counts.get("error") == summary.total:
         raise AttriboundError("every input failed, see above")
+
+
+def _fractions(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ArgumentError(f"expected --cells FRACTION,FRACTION,..., got {text!r}") from None
 
 
 def _engine(name: EngineName, workers: int | None, address: str | None, device: str) -> "Engine":

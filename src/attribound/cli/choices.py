@@ -58,6 +58,7 @@ class ObjectiveName(StrEnum):
     TRADES = "trades"
     IG_NORM = "ig-norm"
     IGR = "igr"
+    DENOISE = "denoise"
 
 
 NoiseKind = StrEnum("NoiseKind", {kind.upper(): kind for kind in LAWS})  # type: ignore[misc]

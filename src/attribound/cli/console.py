@@ -214,11 +214,11 @@ def show_demo(certificates: Mapping[str, Sequence[Certificate]], summary: dict[s
         )
     first = summary["runs"][0]
     console.print(
-        "\nRead: no change of the image of l2 size up to the proved epsilon, whatever it is, can turn the exact smoothed "
-        "saliency map by more than 37 degrees (cosine 0.8); for the maps as sampled here and at the changed image, the "
-        f"epsilon is the one in brackets. Each certificate is false with probability at most {first['alpha']:g}; "
-        f"{first['samples']:,} samples per image. Fidelity is the cosine of smoothed and plain maps, chance that of maps "
-        "of different images: a certified cosine should be above chance.\n"
+        "\nRead: no change of the image of l2 size up to the proved epsilon, whatever it is, can turn the exact "
+        "smoothed saliency map by more than 37 degrees (cosine 0.8); for the maps as sampled here and at the changed "
+        "image, the epsilon is the one in brackets. Each certificate is false with probability at most "
+        f"{first['alpha']:g}; {first['samples']:,} samples per image. Fidelity is the cosine of smoothed and plain "
+        "maps, chance that of maps of different images: a certified cosine should be above chance.\n"
         "The paper's numbers come from its published formula, which is NOT valid; where they are smaller than ours "
         "(Gaussian noise), it is because its formula does not know how little the map varies.\n",
         highlight=False,

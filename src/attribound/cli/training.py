@@ -4,14 +4,16 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from attribound.bounds.laws import Normal
 from attribound.cli.app import Alpha, Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, answer, app
 from attribound.cli.choices import NoiseKind, ObjectiveName
 from attribound.errors import ArgumentError
-from attribound.rounding import percent
+
+_GAUSSIAN = NoiseKind(Normal.kind)
 
 
 @app.command()
@@ -21,7 +23,7 @@ def train(
     test_data: Annotated[
         str | None, typer.Option(help="Measured on this; default: the test part of mnist and cifar10, else --data.")
     ] = None,
-    arch: Annotated[str, typer.Option(help="small-cnn, resnet18, resnet20, resnet50 or resnet50-keras.")] = "small-cnn",
+    arch: Annotated[str, typer.Option(help="small-cnn, resnet18, resnet20, ... or denoiser.")] = "small-cnn",
     start: Annotated[str | None, typer.Option(help="Start from this model's weights (name or file).")] = None,
     objective: Annotated[ObjectiveName, typer.Option(help="What is minimised.")] = ObjectiveName.STANDARD,
     noise: Annotated[str | None, typer.Option(help="gaussian:S or uniform:R, added to every input.")] = None,
@@ -55,7 +57,7 @@ def train(
     from attribound.data import has_splits, open_data
     from attribound.models import load_model, make_model
     from attribound.noise import Gaussian, parse_noise
-    from attribound.training import Schedule, fresh, make_objective
+    from attribound.training import Schedule, fresh, make_objective, summary
     from attribound.training import train as run
 
     law = None if noise is None else parse_noise(noise)
@@ -81,15 +83,7 @@ def train(
             report=lambda epoch, value: print(f"epoch {epoch}: loss {value:.4f}", file=sys.stderr, flush=True),
             progress=advance,
         )
-    answer({"out": str(out), **card}, as_json, lambda: print(_card_line(out, card)))
-
-
-def _card_line(out: Path, card: dict[str, Any]) -> str:
-    return (
-        f"{out}: accuracy {percent(card['test_accuracy'], 2)}, {percent(card['test_accuracy_noisy'], 2)} under "
-        f"{card['noise']['kind']} noise of sigma {card['noise']['sigma']:.3g} ({card['test_inputs']:,} inputs of "
-        f"{card['test_data']})"
-    )
+    answer({"out": str(out), **card}, as_json, lambda: print(f"{out}: {summary(card)}"))
 
 
 @app.command()
@@ -100,7 +94,7 @@ def tune(
     attribution: Attribution = "saliency",
     maps: Maps = None,
     bound: Bound = "unit",
-    noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = NoiseKind.GAUSSIAN,
+    noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = _GAUSSIAN,
     level: Annotated[list[float] | None, typer.Option(help="Sigma per feature; repeat for several.")] = None,
     cosine: Annotated[float, typer.Option(help="Wanted cosine.")] = 0.8,
     epsilon: Annotated[float | None, typer.Option(help="Wanted epsilon.")] = None,
@@ -130,7 +124,7 @@ def tune(
 
     if level and min(level) <= 0:
         raise ArgumentError(f"expected every --level > 0, got {min(level):g}")
-    field = make_field(load_model(model, arch, trust=trust_model), attribution, bound, maps=maps or ())
+    field = make_field(load_model(model, arch, trust=trust_model), attribution, bound, maps=maps or None)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
             field,

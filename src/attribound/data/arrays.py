@@ -1,14 +1,14 @@
 """Data sets that fit in memory."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import final
 
 import torch
 from torch import Tensor
 
 from attribound.data.base import Dataset
-from attribound.errors import ArgumentError
+from attribound.errors import ArgumentError, StoredDataError
 
 _MOST_CLASSES = 1_000_000
 
@@ -17,46 +17,79 @@ _MOST_CLASSES = 1_000_000
 class Arrays(Dataset):
     """Inputs and labels as tensors; bytes stay bytes until they are asked for."""
 
-    def __init__(self, images: Tensor, labels: Tensor, name: str = "arrays", classes: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        images: Tensor,
+        labels: Tensor | None,
+        name: str = "arrays",
+        classes: Sequence[str] = (),
+        *,
+        features: Sequence[str] = (),
+        scale: Tensor | None = None,
+        problems: Mapping[int, str] | None = None,
+    ) -> None:
         """Wrap tensors.
 
         Args:
             images: (N, ...) inputs; unsigned bytes mean 255 levels of a pixel in [0, 1].
-            labels: (N,) classes.
+            labels: (N,) classes; None for inputs without labels.
             name: what to call the set.
             classes: names of the classes; their numbers if empty.
+            features: names of the numbers of one input.
+            scale: (F,) units of the features.
+            problems: what is wrong with inputs that cannot be used, told when they are asked for.
         """
-        if len(images) != len(labels):
+        if labels is not None and len(images) != len(labels):
             raise ArgumentError(f"{name} has {len(images)} inputs but {len(labels)} labels")
-        self._images, self._labels = images, labels.long()
-        self.name = name
-        count = int(self._labels.max()) + 1 if len(labels) else 0
-        if count > _MOST_CLASSES:
-            raise ArgumentError(f"{name} has the label {count - 1}, expected less than {_MOST_CLASSES:,}")
-        self.classes = tuple(classes) or tuple(str(label) for label in range(count))
+        self._images, self._labels = images, None if labels is None else labels.long()
+        self._problems = dict(problems or {})
+        self.name, self.features, self.scale = name, tuple(features), scale
+        self.classes = tuple(classes) or _numbers(self._labels, name)
 
     def __len__(self) -> int:
         return len(self._images)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+        return tuple(self._images.shape[1:])
+
     def image(self, index: int) -> Tensor:
         """One input."""
-        return _pixels(self._images[index])
+        return self.images([index])[0]
 
-    def label(self, index: int) -> int:
+    def label(self, index: int) -> int | None:
         """Its class."""
-        return int(self._labels[index])
+        return None if self._labels is None else int(self._labels[index])
 
-    def batch(self, indices: Sequence[int] | Tensor) -> tuple[Tensor, Tensor]:
-        """Inputs and labels of these indices."""
+    def images(self, indices: Sequence[int] | Tensor) -> Tensor:
+        """Inputs of these indices."""
         chosen = torch.as_tensor(indices)
-        return _pixels(self._images[chosen]), self._labels[chosen]
+        for index in chosen.tolist() if self._problems else ():
+            if index % len(self) in self._problems:
+                raise StoredDataError(f"item {index} of {self.name}: {self._problems[index % len(self)]}")
+        return _pixels(self._images[chosen])
+
+    def labels(self, indices: Sequence[int] | Tensor) -> Tensor:
+        """Labels of these indices."""
+        if self._labels is None:
+            raise StoredDataError(f"{self.name} has no labels")
+        return self._labels[torch.as_tensor(indices)]
 
     def sha256(self) -> str:
         """Fingerprint of inputs and labels."""
         digest = hashlib.sha256(repr((tuple(self._images.shape), self._images.dtype)).encode())
         for values in (self._images, self._labels):
-            digest.update(values.contiguous().numpy().data)
+            if values is not None:
+                digest.update(values.contiguous().numpy().data)
         return digest.hexdigest()
+
+
+def _numbers(labels: Tensor | None, name: str) -> tuple[str, ...]:
+    count = int(labels.max()) + 1 if labels is not None and len(labels) else 0
+    if count > _MOST_CLASSES:
+        raise ArgumentError(f"{name} has the label {count - 1}, expected less than {_MOST_CLASSES:,}")
+    return tuple(str(label) for label in range(count))
 
 
 def _pixels(images: Tensor) -> Tensor:

@@ -6,38 +6,61 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from attribound.errors import StoredDataError
+
 
 class Dataset(ABC):
-    """Labelled inputs, pixels in [0, 1].
+    """Inputs with or without labels; pictures have pixels in [0, 1].
 
     Attributes:
         name: what the user typed to open it.
-        classes: names of the classes, label by label.
+        classes: names of the classes, label by label; empty if nobody named any.
+        features: names of the numbers of one input, for tables; empty otherwise.
+        scale: (F,) units of the features, such as their standard deviations, for noise with units; None otherwise.
     """
 
     name: str
     classes: tuple[str, ...]
+    features: tuple[str, ...] = ()
+    scale: Tensor | None = None
 
     @abstractmethod
     def __len__(self) -> int:
         """Number of inputs."""
 
+    @property
     @abstractmethod
-    def image(self, index: int) -> Tensor:
-        """One input, (C, H, W) or (F,); raises StoredDataError if it cannot be read."""
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one input, known without reading one."""
 
     @abstractmethod
-    def label(self, index: int) -> int:
-        """Its class."""
+    def image(self, index: int) -> Tensor:
+        """One input of that shape; raises StoredDataError if it cannot be read."""
+
+    @abstractmethod
+    def label(self, index: int) -> int | None:
+        """Its class, None if it has no label."""
 
     @abstractmethod
     def sha256(self) -> str:
         """Fingerprint of the whole set."""
 
+    def images(self, indices: Sequence[int] | Tensor) -> Tensor:
+        """Inputs of these indices, stacked."""
+        return torch.stack([self.image(int(index)) for index in indices])
+
+    def labels(self, indices: Sequence[int] | Tensor) -> Tensor:
+        """Labels of these indices; raises StoredDataError if one has none."""
+        labels: list[int] = []
+        for index in indices:
+            if (label := self.label(int(index))) is None:
+                raise StoredDataError(f"item {int(index)} of {self.name} has no label")
+            labels.append(label)
+        return torch.tensor(labels)
+
     def batch(self, indices: Sequence[int] | Tensor) -> tuple[Tensor, Tensor]:
-        """Inputs and labels of these indices, stacked."""
-        chosen = [int(index) for index in indices]
-        return torch.stack([self.image(i) for i in chosen]), torch.tensor([self.label(i) for i in chosen])
+        """Inputs and labels of these indices."""
+        return self.images(indices), self.labels(indices)
 
     def order(self, seed: int | None = None, count: int | None = None) -> list[int]:
         """The first `count` indices: as stored, or shuffled by a seed."""

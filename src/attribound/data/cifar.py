@@ -5,6 +5,7 @@ and the record of a byte array: nothing of what the file names is ever called.
 """
 
 import pickle
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 
 from attribound.data.arrays import Arrays
 from attribound.errors import StoredDataError
+from attribound.limits import read_bytes, reason
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _SPLITS = {"train": [f"data_batch_{part}" for part in range(1, 6)], "test": ["test_batch"]}
@@ -38,7 +40,7 @@ def _read_batch(directory: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read_binary(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    content = np.fromfile(path, np.uint8)
+    content = np.frombuffer(read_bytes(path), np.uint8)
     if not len(content) or len(content) % (1 + _PIXELS):
         raise StoredDataError(f"{path} has {len(content)} bytes, not a multiple of {1 + _PIXELS} (label and pixels)")
     rows = content.reshape(-1, 1 + _PIXELS)
@@ -46,25 +48,22 @@ def _read_binary(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read_python(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    content = read_bytes(path)
     try:
-        with path.open("rb") as file:
-            batch = _PlainUnpickler(file, encoding="bytes").load()
-        images, labels = batch[b"data"].array(), np.array(batch[b"labels"], np.int64)
-    except (
-        OSError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ValueError,
-        OverflowError,
-        IndexError,
-        EOFError,
-        pickle.PickleError,
-    ) as error:
-        raise StoredDataError(f"{path} is not a CIFAR-10 python batch: {error}") from None
+        batch = _PlainUnpickler(BytesIO(content), encoding="bytes").load()
+        images, labels = batch[b"data"].array(), _labels(batch[b"labels"])
+    except Exception as error:  # whatever a foreign pickle makes an unpickler raise
+        raise StoredDataError(f"{path} is not a CIFAR-10 python batch: {reason(error)}") from None
     if images.shape != (len(labels), _PIXELS):
         raise StoredDataError(f"{path} has pixels of shape {images.shape} for {len(labels)} labels")
     return images, labels
+
+
+def _labels(stored: Any) -> np.ndarray:
+    """A flat list of numbers; lists within lists could unfold to anything."""
+    if not isinstance(stored, list) or not all(isinstance(label, int) and 0 <= label < 256 for label in stored):
+        raise ValueError("its labels are not a list of whole numbers")
+    return np.array(stored, np.int64)
 
 
 class _Record:
@@ -82,7 +81,9 @@ class _Record:
         return np.frombuffer(bytes(content), np.uint8).reshape(shape, order="F" if fortran else "C").copy()
 
 
-class _PlainUnpickler(pickle.Unpickler):
+class _PlainUnpickler(pickle._Unpickler):  # type: ignore[misc, name-defined, unused-ignore]
+    """Python's own unpickler: the one in C takes gigabytes for nine bytes that number a memo entry highly."""
+
     def find_class(self, module: str, name: str) -> Any:
         if module.startswith("numpy") and name in {"_reconstruct", "ndarray", "dtype"}:
             return _Record

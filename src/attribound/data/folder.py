@@ -1,72 +1,87 @@
-"""Images in folders, one folder per class."""
+"""Images in folders, one folder per class; a picture beside the folders has no label."""
 
 import hashlib
+import os
 from pathlib import Path
 from typing import final
 
-import numpy as np
-import torch
-from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
 from attribound.data.base import Dataset
-from attribound.errors import StoredDataError
+from attribound.data.classes import class_numbers
+from attribound.data.options import Options
+from attribound.data.pictures import read_picture
+from attribound.errors import ArgumentError, StoredDataError
+from attribound.limits import shown
 
 _SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
-_MARGIN = 256 / 224
 IMAGENET_SIZE = 224
 
 
 @final
 class Folder(Dataset):
-    """Pictures as RGB: the shorter side resized to 8/7 of `size`, then the centre square of `size` pixels."""
+    """Pictures as RGB (or grey): the shorter side resized to 8/7 of `size`, then the centre square of `size` pixels."""
 
-    def __init__(self, directory: str | Path, size: int = IMAGENET_SIZE) -> None:
+    def __init__(self, directory: str | Path, size: int = IMAGENET_SIZE, channels: int = 3) -> None:
         """List the pictures; none is opened before it is asked for."""
+        if channels not in (1, 3):
+            raise ArgumentError(f"expected `channels` 1 or 3, got {channels}")
         root = Path(directory)
         if not root.is_dir():
-            raise StoredDataError(f"{root} is not a folder")
-        folders = sorted(path for path in root.iterdir() if path.is_dir())
-        self.classes = tuple(path.name for path in folders)
-        self._files = [
-            (path, label)
-            for label, folder in enumerate(folders)
-            for path in sorted(folder.iterdir())
-            if path.suffix.lower() in _SUFFIXES
+            raise StoredDataError(f"{shown(root)} is not a folder")
+        folders = [path for path in _listed(root) if path.is_dir()]
+        numbers, self.classes = class_numbers(root, [path.name for path in folders])
+        self._files: list[tuple[Path, int | None]] = [
+            (path, number) for folder, number in zip(folders, numbers, strict=True) for path in _pictures(folder)
         ]
+        self._files += [(path, None) for path in _pictures(root)]
         if not self._files:
-            raise StoredDataError(f"{root} has no pictures in folders, expected one folder per class")
-        self.name, self._root, self._size = f"folder:{directory}", root, size
+            raise StoredDataError(f"{shown(root)} has no pictures, expected pictures or one folder of them per class")
+        self.name, self._root, self._size, self._channels = f"folder:{shown(directory)}", root, size, channels
 
     def __len__(self) -> int:
         return len(self._files)
 
-    def image(self, index: int) -> Tensor:
-        """One picture, (3, size, size)."""
-        path, _ = self._files[index]
-        try:
-            with Image.open(path) as picture:
-                return as_pixels(picture, self._size)
-        except (OSError, UnidentifiedImageError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-            raise StoredDataError(f"cannot read the picture {path}: {error}") from None
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(channels, size, size)."""
+        return self._channels, self._size, self._size
 
-    def label(self, index: int) -> int:
-        """Number of its folder, in alphabetical order."""
+    def image(self, index: int) -> Tensor:
+        """One picture, (channels, size, size)."""
+        return read_picture(self._files[index][0], self._size, self._channels)
+
+    def label(self, index: int) -> int | None:
+        """Class of its folder."""
         return self._files[index][1]
 
     def sha256(self) -> str:
         """Fingerprint of names and sizes; each record carries the hash of its own pixels."""
-        digest = hashlib.sha256(str(self._size).encode())
-        for path, _ in self._files:
-            digest.update(f"{path.relative_to(self._root)}\0{path.stat().st_size}\0".encode())
+        digest = hashlib.sha256(f"{self._size} {self._channels}".encode())
+        for path, label in self._files:
+            digest.update(os.fsencode(path.relative_to(self._root)) + f"\0{label}\0{_bytes(path)}\0".encode())
         return digest.hexdigest()
 
 
-def as_pixels(picture: Image.Image, size: int) -> Tensor:
-    """Resize and crop a picture to (3, size, size) in [0, 1]."""
-    scale = round(size * _MARGIN) / min(picture.size)
-    width, height = (max(size, round(side * scale)) for side in picture.size)
-    left, top = (width - size) // 2, (height - size) // 2
-    resized = picture.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
-    pixels = np.asarray(resized.crop((left, top, left + size, top + size)))
-    return torch.from_numpy(pixels.copy()).permute(2, 0, 1).float().div_(255)
+def open_folder(typed: Options) -> Folder:
+    """`folder:DIR?size=N&channels=1`."""
+    channels = int(typed.choice("channels", ("3", "1")))
+    return Folder(typed.where, typed.count("size", IMAGENET_SIZE), channels)
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise StoredDataError(f"cannot list {shown(folder)}: {error.strerror}") from None
+
+
+def _pictures(folder: Path) -> list[Path]:
+    return [path for path in _listed(folder) if path.suffix.lower() in _SUFFIXES and not path.is_dir()]
+
+
+def _bytes(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None

@@ -1,15 +1,18 @@
 """The IDX format of MNIST, gzipped or not."""
 
 import gzip
+import math
 import struct
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import torch
 
 from attribound.data.arrays import Arrays
 from attribound.errors import StoredDataError
+from attribound.limits import check_bytes, reason, shown, size_of
 
 _SPLITS = {"train": "train", "test": "t10k"}
 
@@ -17,23 +20,33 @@ _SPLITS = {"train": "train", "test": "t10k"}
 def read_idx(path: str | Path) -> np.ndarray:
     """The unsigned bytes of an IDX file, in its own shape."""
     path = Path(path)
+    stored = size_of(path)
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            return _read(file, path, stored)
     except (OSError, EOFError, zlib.error) as error:
-        raise StoredDataError(f"cannot read {path}: {error}") from None
-    if len(content) < 4 or content[:3] != b"\x00\x00\x08":
-        raise StoredDataError(f"{path} is not an IDX file of bytes (magic number {content[:4].hex() or 'missing'})")
-    axes = content[3]
+        raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
+
+
+def _read(file: BinaryIO | gzip.GzipFile, path: Path, stored: int) -> np.ndarray:
+    """What the header promises, and not a byte more than that is unpacked."""
+    magic = file.read(4)
+    if len(magic) < 4 or magic[:3] != b"\x00\x00\x08":
+        raise StoredDataError(f"{shown(path)} is not an IDX file of bytes (magic number {magic.hex() or 'missing'})")
+    axes = magic[3]
     if axes == 0:
-        raise StoredDataError(f"{path} has no axes")
-    header = 4 + 4 * axes
-    if len(content) < header:
-        raise StoredDataError(f"{path} ends within its header")
-    shape = struct.unpack(f">{axes}I", content[4:header])
-    expected = header + int(np.prod(shape))
-    if len(content) != expected:
-        raise StoredDataError(f"{path} has {len(content)} bytes, its header promises {expected}")
-    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+        raise StoredDataError(f"{shown(path)} has no axes")
+    header = file.read(4 * axes)
+    if len(header) < 4 * axes:
+        raise StoredDataError(f"{shown(path)} ends within its header")
+    shape = struct.unpack(f">{axes}I", header)
+    promised = math.prod(shape)
+    check_bytes(shown(path), promised, stored)
+    content = file.read(promised + 1)
+    if len(content) != promised:
+        rest = "more" if len(content) > promised else f"only {len(content)}"
+        raise StoredDataError(f"the header of {shown(path)} promises {promised} bytes, it has {rest}")
+    return np.frombuffer(content, np.uint8).reshape(shape)
 
 
 def read_mnist(directory: str | Path, split: str = "test") -> Arrays:

@@ -6,7 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attribound.data.arrays import Arrays
 from attribound.data.folder import IMAGENET_SIZE, Folder
+from attribound.data.imagenet import imagenet_classes
+from attribound.data.options import Options
 
 
 def mnist_sample() -> tuple[Tensor, Tensor]:
@@ -20,8 +23,18 @@ def mnist_sample() -> tuple[Tensor, Tensor]:
 
 
 def photos(size: int = IMAGENET_SIZE) -> Folder:
-    """Four free photographs of ImageNet's size: astronaut, chelsea (a cat), coffee (an espresso), rocket."""
+    """Four free photographs: a tabby and an espresso with ImageNet's labels, an astronaut and a rocket without."""
     with resources.as_file(resources.files("attribound.data") / "photos") as path:
         folder = Folder(path, size)
-    folder.name = "photos"
+    folder.name, folder.classes = "photos", imagenet_classes()
     return folder
+
+
+def open_sample(typed: Options) -> Arrays:
+    """`mnist-sample`."""
+    return Arrays(*mnist_sample(), name=typed.where)
+
+
+def open_photos(typed: Options) -> Folder:
+    """`photos` or `photos?size=N`."""
+    return photos(typed.count("size", IMAGENET_SIZE))

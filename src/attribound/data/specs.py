@@ -1,54 +1,74 @@
-"""What people type after `--data`."""
+"""What people type after `--data`: a new reader is one file and one line here."""
 
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
+from typing import final
 
-from attribound.data.arrays import Arrays
 from attribound.data.base import Dataset
 from attribound.data.cifar import read_cifar10
-from attribound.data.folder import IMAGENET_SIZE, Folder
+from attribound.data.csv import open_csv
+from attribound.data.folder import open_folder
 from attribound.data.idx import read_mnist
-from attribound.data.npz import read_npz
-from attribound.data.sample import mnist_sample, photos
+from attribound.data.npz import open_npz
+from attribound.data.options import Options
+from attribound.data.parquet import open_parquet
+from attribound.data.sample import open_photos, open_sample
+from attribound.data.table import TABLE_OPTIONS
 from attribound.errors import ArgumentError
 
-SPECS = "mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N] or npz:FILE"
 
-_READERS: dict[str, Callable[[str, str], Dataset]] = {
-    "mnist": read_mnist,
-    "cifar10": read_cifar10,
-    "folder": lambda where, _: _folder(where),
-    "npz": lambda where, _: read_npz(Path(where)),
+@final
+@dataclass(frozen=True)
+class Reader:
+    """One format.
+
+    Attributes:
+        form: what to type.
+        open: from what was typed to the data set.
+        options: names that may follow a question mark.
+        splits: whether the format separates training from test data.
+    """
+
+    form: str
+    open: Callable[[Options], Dataset]
+    options: tuple[str, ...] = ()
+    splits: bool = False
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the data comes with the package and needs no place."""
+        return ":" not in self.form
+
+
+READERS = {
+    "mnist-sample": Reader("mnist-sample", open_sample),
+    "photos": Reader("photos[?size=N]", open_photos, ("size",)),
+    "mnist": Reader("mnist:DIR", lambda typed: read_mnist(typed.where, typed.split), splits=True),
+    "cifar10": Reader("cifar10:DIR", lambda typed: read_cifar10(typed.where, typed.split), splits=True),
+    "folder": Reader("folder:DIR[?size=N&channels=1]", open_folder, ("size", "channels")),
+    "npz": Reader("npz:FILE[?range=any]", open_npz, ("range",)),
+    "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE]", open_csv, TABLE_OPTIONS),
+    "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE]", open_parquet, TABLE_OPTIONS),
 }
+SPECS = ", ".join(reader.form for reader in READERS.values())
 
 
 def open_data(spec: str, split: str = "test") -> Dataset:
     """The data set of a spec; `split` ("train" or "test") matters where the format has both."""
-    if spec == "mnist-sample":
-        return Arrays(*mnist_sample(), name=spec)
-    if spec.partition("?")[0] == "photos":
-        return photos(_size(spec)[1])
-    kind, colon, where = spec.partition(":")
-    if kind not in _READERS or not colon or not where:
-        raise ArgumentError(f"expected --data {SPECS}, got {spec!r}")
-    return _READERS[kind](where, split)
+    kind, reader = _reader(spec)
+    where = spec if reader.embedded else spec.removeprefix(f"{kind}:")
+    return reader.open(Options.parse(where, split, reader.options))
 
 
 def has_splits(spec: str) -> bool:
     """Whether the format separates training from test data."""
-    return spec.partition(":")[0] in {"mnist", "cifar10"}
+    return _reader(spec)[1].splits
 
 
-def _folder(where: str) -> Folder:
-    directory, size = _size(where)
-    return Folder(directory, size)
-
-
-def _size(where: str) -> tuple[str, int]:
-    """Split `DIR?size=N`."""
-    directory, mark, size = where.rpartition("?size=")
-    if not mark:
-        return where, IMAGENET_SIZE
-    if not size.isdecimal() or int(size) < 1:
-        raise ArgumentError(f"expected ?size= a whole number of pixels, got {size!r}")
-    return directory, int(size)
+def _reader(spec: str) -> tuple[str, Reader]:
+    kind, colon, where = spec.partition(":")
+    name = kind if colon else spec.partition("?")[0]
+    reader = READERS.get(name)
+    if reader is None or reader.embedded == bool(colon) or bool(colon) != bool(where):
+        raise ArgumentError(f"expected --data {SPECS}, got {spec!r}")
+    return name, reader

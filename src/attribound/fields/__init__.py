@@ -2,14 +2,16 @@
 
 from attribound.fields.base import Explanation, Field, Target
 from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
+from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM
 from attribound.fields.integrated import IntegratedGradients
 from attribound.fields.reshaped import Centred, Grouped, Pooled, Tokens
 from attribound.fields.saliency import Saliency
-from attribound.fields.specs import ATTRIBUTIONS, BOUNDS, MAPS, make_field
+from attribound.fields.specs import ATTRIBUTIONS, BOUNDS, MAPS, default_maps, make_field
 
 __all__ = [
     "ATTRIBUTIONS",
     "BOUNDS",
+    "CAM",
     "MAPS",
     "Assumed",
     "Bounded",
@@ -17,13 +19,18 @@ __all__ = [
     "Clip",
     "Explanation",
     "Field",
+    "GradCAM",
+    "GradCAMPlusPlus",
     "Grouped",
+    "HiResCAM",
     "IntegratedGradients",
+    "LayerCAM",
     "Pooled",
     "Proved",
     "Saliency",
     "Target",
     "Tokens",
     "Unit",
+    "default_maps",
     "make_field",
 ]

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attribound.bounds.facts import Fact
 from attribound.errors import ArgumentError, FieldError
+from attribound.models.outputs import as_logits
 
 Model = Callable[[Tensor], Any]
 Output = Literal["logit", "probability"]
@@ -95,12 +96,38 @@ class Wrapper(Field):
         if not isinstance(base, Field):
             raise FieldError(f"expected a field such as Saliency(model), got {type(base).__name__}")
         self.base = base
-        self.model, self.name, self.output, self.reshaped = base.model, base.name, base.output, base.reshaped
+        self.model, self.output, self.reshaped = base.model, base.output, base.reshaped
         self.cost, self.block, self.random = base.cost, base.block, base.random
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The other's, which may learn more of its name from the first input."""
+        return self.base.name
 
     @abstractmethod
     def around(self, base: Field) -> "Wrapper":
         """The same wrapper around another field."""
+
+
+class MapWrapper(Wrapper):
+    """A wrapper that changes each map by itself."""
+
+    @abstractmethod
+    def change(self, maps: Tensor) -> Tensor:
+        """(B, ...) maps to (B, ...) maps; rows do not see each other."""
+
+    @final
+    def explain(
+        self,
+        inputs: Tensor,
+        target: Target,
+        *,
+        generator: torch.Generator | None = None,
+        create_graph: bool = False,
+    ) -> Explanation:
+        """The wrapped maps, changed."""
+        plain = self.base.explain(inputs, target, generator=generator, create_graph=create_graph)
+        return Explanation(self.change(plain.maps), plain.logits)
 
 
 def check_output(output: str) -> None:
@@ -110,13 +137,8 @@ def check_output(output: str) -> None:
 
 
 def forward(model: Model, inputs: Tensor) -> Tensor:
-    """(B, K) the model's logits."""
-    logits = model(inputs)
-    shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(inputs):
-        rows = len(inputs)
-        raise FieldError(f"expected the model to map {rows} inputs to logits ({rows}, classes), got {shape}")
-    return logits
+    """(B, K) the model's logits, whatever it wraps them in."""
+    return as_logits(model(inputs), len(inputs))
 
 
 def score(logits: Tensor, target: Target, output: Output) -> Tensor:

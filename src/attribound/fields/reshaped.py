@@ -4,24 +4,23 @@ Each is a field like any other: the theory needs no relation between the map's s
 limit (`Unit(Centred(Pooled(Saliency(model), size=7)))`), and attacks differentiate through them.
 """
 
-from abc import abstractmethod
+import hashlib
 from collections.abc import Sequence
 from typing import Literal, final
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from attribound import checks as check
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields.base import Explanation, Field, Target, Wrapper
+from attribound.fields.base import Field, MapWrapper
 from attribound.fields.bounded import Bounded
 
 Of = Literal["abs", "signed"]
 
 
-class Reshaped(Wrapper):
-    """A field whose maps are changed row by row by `reshape`."""
+class Reshaped(MapWrapper):
+    """A field whose maps get another shape or level, row by row."""
 
     def __init__(self, base: Field, spec: str) -> None:
         super().__init__(base)
@@ -30,22 +29,13 @@ class Reshaped(Wrapper):
             raise FieldError(f"expected the limit outermost, e.g. Unit({kind}(...)), got {kind}({type(base).__name__})")
         self.reshaped = (*base.reshaped, spec)
 
-    @abstractmethod
-    def reshape(self, maps: Tensor) -> Tensor:
-        """(B, ...) maps to (B, ...) maps; rows do not see each other."""
 
-    @final
-    def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
-    ) -> Explanation:
-        """The wrapped maps, reshaped."""
-        plain = self.base.explain(inputs, target, generator=generator, create_graph=create_graph)
-        return Explanation(self.reshape(plain.maps), plain.logits)
+def centre(maps: Tensor) -> Tensor:
+    """Each row less its mean, in float64."""
+    rows = maps.flatten(1).double()
+    # Less its first number beforehand: a constant row becomes exactly zero and not a row of rounding errors.
+    shifted = rows - rows[:, :1]
+    return (shifted - shifted.mean(dim=1, keepdim=True)).view(maps.shape)
 
 
 @final
@@ -62,15 +52,18 @@ class Centred(Reshaped):
         """Another field, centred."""
         return Centred(base)
 
-    def reshape(self, maps: Tensor) -> Tensor:
+    def change(self, maps: Tensor) -> Tensor:
         """Subtract each row's mean."""
-        values = maps.double()
-        return values - values.flatten(1).mean(dim=1).view(-1, *[1] * (maps.ndim - 1))
+        return centre(maps)
 
 
 @final
 class Pooled(Reshaped):
-    """Sums over a grid of size x size patches of an image's map, colour channels together."""
+    """Sums over a grid of size x size patches of an image's map, colour channels together.
+
+    All patches are equally large: where the size does not divide the picture, a pixel on a border counts in each patch
+    with the part of it that lies there. So the sum over all patches is always that over all pixels.
+    """
 
     def __init__(self, base: Field, size: int = 7, of: Of = "abs") -> None:
         """Pool a field's maps.
@@ -80,46 +73,52 @@ class Pooled(Reshaped):
             size: patches along each side.
             of: "abs" pools absolute values, "signed" the values themselves.
         """
-        if of not in ("abs", "signed"):
-            raise ArgumentError(f"expected `of` 'abs' or 'signed', got {of!r}")
-        self.size, self.of = int(check.count("size", size)), of
+        self.size, self.of = int(check.count("size", size)), _check_of(of)
         super().__init__(base, f"pooled:{self.size}" if of == "abs" else f"pooled-signed:{self.size}")
 
     def around(self, base: Field) -> "Pooled":
         """Another field, pooled alike."""
         return Pooled(base, self.size, self.of)
 
-    def reshape(self, maps: Tensor) -> Tensor:
-        """(B, C, H, W) or (B, H, W) to (B, size, size): mean over each patch, summed over channels."""
+    def change(self, maps: Tensor) -> Tensor:
+        """(B, C, H, W) or (B, H, W) to (B, size, size)."""
         if maps.ndim not in (3, 4) or min(maps.shape[-2:]) < self.size:
             raise FieldError(
                 f"expected maps of at least {self.size} x {self.size} to pool, got {tuple(maps.shape[1:])}"
             )
-        values = maps if maps.ndim == 4 else maps[:, None]
-        channels = (values.abs() if self.of == "abs" else values).sum(dim=1, keepdim=True)
-        return functional.adaptive_avg_pool2d(channels.double(), self.size)[:, 0]
+        values = _values(maps if maps.ndim == 4 else maps[:, None], self.of).sum(dim=1, dtype=torch.float64)
+        rows, columns = (_overlaps(self.size, side).to(maps.device) for side in maps.shape[-2:])
+        return rows @ values @ columns.T
+
+
+def _overlaps(patches: int, pixels: int) -> Tensor:
+    """(patches, pixels) which part of each pixel lies in each of equally wide patches."""
+    cuts = torch.arange(patches + 1, dtype=torch.float64) * pixels / patches
+    starts = torch.arange(pixels, dtype=torch.float64)
+    ends = torch.minimum(cuts[1:, None], starts + 1)
+    return (ends - torch.maximum(cuts[:-1, None], starts)).clamp(min=0)
 
 
 @final
 class Tokens(Reshaped):
-    """One number per token of an embedded sequence (B, tokens, features): the length or the sum of its gradient."""
+    """One number per token of an embedded sequence (B, tokens, features): the sum over its features.
+
+    `of` is "abs" for the sum of absolute values, "signed" for that of the values themselves.
+    """
 
     def __init__(self, base: Field, of: Of = "abs") -> None:
-        if of not in ("abs", "signed"):
-            raise ArgumentError(f"expected `of` 'abs' or 'signed', got {of!r}")
-        self.of = of
+        self.of = _check_of(of)
         super().__init__(base, "tokens" if of == "abs" else "tokens-signed")
 
     def around(self, base: Field) -> "Tokens":
         """Another field, by token."""
         return Tokens(base, self.of)
 
-    def reshape(self, maps: Tensor) -> Tensor:
+    def change(self, maps: Tensor) -> Tensor:
         """(B, tokens, features) to (B, tokens)."""
         if maps.ndim != 3:
             raise FieldError(f"expected maps (tokens, features) of an embedded sequence, got {tuple(maps.shape[1:])}")
-        values = maps.double()
-        return values.sum(dim=2) if self.of == "signed" else values.abs().sum(dim=2)
+        return _values(maps, self.of).sum(dim=2, dtype=torch.float64)
 
 
 @final
@@ -134,23 +133,41 @@ class Grouped(Reshaped):
             groups: the group number 0, 1, ... of every feature, flat or in the map's shape.
             of: "signed" sums the values, "abs" their absolute values.
         """
-        numbers = torch.as_tensor(groups).flatten().long()
-        if numbers.numel() == 0 or int(numbers.min()) < 0:
-            raise ArgumentError("expected `groups` to hold a group number >= 0 for every feature")
-        if of not in ("abs", "signed"):
-            raise ArgumentError(f"expected `of` 'abs' or 'signed', got {of!r}")
-        self.groups, self.of = numbers, of
-        super().__init__(base, f"grouped:{int(numbers.max()) + 1}")
+        self.groups, self.of = _check_groups(groups), _check_of(of)
+        self.count = int(self.groups.max()) + 1
+        fingerprint = hashlib.sha256(self.groups.numpy().tobytes()).hexdigest()[:8]
+        super().__init__(base, f"grouped{'-abs' if of == 'abs' else ''}:{self.count}@{fingerprint}")
 
     def around(self, base: Field) -> "Grouped":
         """Another field, grouped alike."""
         return Grouped(base, self.groups, self.of)
 
-    def reshape(self, maps: Tensor) -> Tensor:
+    def change(self, maps: Tensor) -> Tensor:
         """(B, ...) to (B, groups)."""
-        values = maps.flatten(1).double()
-        if values.shape[1] != len(self.groups):
-            raise FieldError(f"expected {len(self.groups)} features as in `groups`, got {values.shape[1]}")
-        chosen = values.abs() if self.of == "abs" else values
-        sums = torch.zeros(len(maps), int(self.groups.max()) + 1, dtype=values.dtype, device=values.device)
-        return sums.index_add(1, self.groups.to(values.device), chosen)
+        if maps[0].numel() != len(self.groups):
+            raise FieldError(f"expected {len(self.groups)} features as in `groups`, got {maps[0].numel()}")
+        values = _values(maps.flatten(1), self.of).double()
+        sums = torch.zeros(len(maps), self.count, dtype=torch.float64, device=maps.device)
+        return sums.index_add(1, self.groups.to(maps.device), values)
+
+
+def _values(maps: Tensor, of: Of) -> Tensor:
+    return maps.abs() if of == "abs" else maps
+
+
+def _check_of(of: Of) -> Of:
+    if of not in ("abs", "signed"):
+        raise ArgumentError(f"expected `of` 'abs' or 'signed', got {of!r}")
+    return of
+
+
+def _check_groups(groups: Tensor | Sequence[int]) -> Tensor:
+    """Group numbers as a flat tensor: whole, from 0 on, none left out."""
+    numbers = torch.as_tensor(groups).flatten().cpu()
+    whole = numbers.long()
+    if not len(whole) or not torch.equal(whole.to(numbers.dtype), numbers) or int(whole.min()) < 0:
+        raise ArgumentError("expected `groups` to hold a group number 0, 1, ... for every feature")
+    missing = set(range(int(whole.max()) + 1)) - set(whole.tolist())
+    if missing:
+        raise ArgumentError(f"expected `groups` to use every number up to the largest, {min(missing)} is missing")
+    return whole

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field, Model, Output
 from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
+from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM
 from attribound.fields.integrated import IntegratedGradients
 from attribound.fields.reshaped import Centred, Pooled, Tokens
 from attribound.fields.saliency import Saliency
@@ -16,10 +17,14 @@ _METHODS: dict[str, Callable[[Model, Output], Field]] = {
 }
 """Our methods by the name that people type; a new one adds a file and a line here."""
 
+_CAMS: dict[str, type[CAM]] = {kind.method: kind for kind in (GradCAM, HiResCAM, LayerCAM, GradCAMPlusPlus)}
+"""Methods that take a layer and a grid of its tokens: NAME[-signed][:LAYER[@HxW]]."""
+
 _CAPTUM = ("input-x-gradient", "guided-backprop", "deconvolution", "deeplift", "feature-ablation")
-ATTRIBUTIONS = (*_METHODS, *_CAPTUM)
+ATTRIBUTIONS = (*_METHODS, *(f"{name}[:LAYER]" for name in _CAMS), *_CAPTUM)
 
 _MAPS: dict[str, Callable[[Field, str], Field]] = {
+    "raw": lambda field, _: field,
     "centred": lambda field, _: Centred(field),
     "pooled": lambda field, size: Pooled(field, _number("pooled:N", size)),
     "pooled-signed": lambda field, size: Pooled(field, _number("pooled-signed:N", size), of="signed"),
@@ -27,7 +32,7 @@ _MAPS: dict[str, Callable[[Field, str], Field]] = {
     "tokens-signed": lambda field, _: Tokens(field, of="signed"),
 }
 """Shapes of maps by the name that people type."""
-MAPS = ("centred", "pooled:N", "pooled-signed:N", "tokens", "tokens-signed")
+MAPS = ("raw", "centred", "pooled:N", "pooled-signed:N", "tokens", "tokens-signed")
 
 _BOUNDS: dict[str, Callable[[Field, float], Bounded]] = {
     "clip": Clip,
@@ -42,7 +47,7 @@ def make_field(
     attribution: str = "saliency",
     bound: str = "unit",
     output: Output = "logit",
-    maps: Sequence[str] = (),
+    maps: Sequence[str] | None = None,
 ) -> Bounded:
     """The bounded field of the specs that people type.
 
@@ -51,10 +56,11 @@ def make_field(
         attribution: one of ATTRIBUTIONS.
         bound: "unit", "clip:L", "proved:L" or "assumed:L" with a number L.
         output: "logit" or "probability".
-        maps: shapes, applied in this order.
+        maps: shapes, applied in this order to the method's own map; None: centred for class activation maps, else as
+            the method gives it.
     """
     field = _attribution(model, attribution, output)
-    for spec in maps:
+    for spec in default_maps(attribution) if maps is None else maps:
         name, _, size = spec.partition(":")
         if name not in _MAPS:
             raise ArgumentError(f"expected a map ({', '.join(MAPS)}), got {spec!r}")
@@ -62,9 +68,16 @@ def make_field(
     return _bounded(field, bound)
 
 
+def default_maps(attribution: str) -> tuple[str, ...]:
+    """The shapes of a method's maps if nobody asks for others."""
+    return ("centred",) if _method(attribution) in _CAMS else ()
+
+
 def _attribution(model: Model, name: str, output: Output) -> Field:
     if name in _METHODS:
         return _METHODS[name](model, output)
+    if _method(name) in _CAMS:
+        return _activation_map(model, name, output)
     if name not in _CAPTUM:
         raise ArgumentError(f"expected an attribution ({', '.join(ATTRIBUTIONS)}), got {name!r}")
     if output != "logit":
@@ -72,6 +85,19 @@ def _attribution(model: Model, name: str, output: Output) -> Field:
     from attribound.fields.captum import named  # captum takes seconds to import: only where it is used
 
     return named(name, model)
+
+
+def _activation_map(model: Model, name: str, output: Output) -> CAM:
+    """The method of NAME[-signed][:LAYER[@HxW]]; centring is left to the maps."""
+    layer, _, size = name.partition(":")[2].partition("@")
+    height, _, width = size.partition("x")
+    grid = (_number("@HxW", height), _number("@HxW", width)) if size else None
+    signed = name.partition(":")[0].endswith("-signed")
+    return _CAMS[_method(name)](model, layer or None, output, centred=False, relu=not signed, grid=grid)
+
+
+def _method(name: str) -> str:
+    return name.partition(":")[0].removesuffix("-signed")
 
 
 def _bounded(field: Field, bound: str) -> Bounded:

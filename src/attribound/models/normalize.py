@@ -6,6 +6,8 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
+from attribound.errors import FieldError
+
 
 @final
 class Normalize(nn.Module):
@@ -21,6 +23,11 @@ class Normalize(nn.Module):
         self.order = list(order) if order else None
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, C, H, W) to the same shape."""
+        """(B, C, H, W) to the same shape; another number of channels would be broadcast in silence."""
+        if images.shape[1] != len(self.get_buffer("mean")):
+            raise FieldError(
+                f"expected pictures of {len(self.get_buffer('mean'))} channels, got {images.shape[1]}: open them with "
+                f"?channels=N, or choose a model for them"
+            )
         ordered = images[:, self.order] if self.order else images
         return (ordered - self.get_buffer("mean")) / self.get_buffer("std")

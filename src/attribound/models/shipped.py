@@ -20,6 +20,7 @@ SHIPPED = {
     "mnist-cnn-trades-noise": "small-cnn",
     "cifar10-resnet20": "resnet20",
     "cifar10-resnet20-noise": "resnet20",
+    "cifar10-resnet20-consistency": "resnet20",
 }
 """Shipped names and their architectures; scripts/make_weights.py made the weights."""
 
@@ -27,13 +28,13 @@ SHIPPED = {
 def load_shipped(name: str) -> nn.Module:
     """A shipped model by name, in evaluation mode."""
     model = make_model(SHIPPED[_known(name)])
-    model.load_state_dict(load((_folder() / f"{name}.safetensors").read_bytes()))
+    model.load_state_dict(load((weights_folder() / f"{name}.safetensors").read_bytes()))
     return model.eval().requires_grad_(False)
 
 
 def card(name: str) -> dict[str, Any]:
     """A shipped model's card: data, objective, command, accuracies, date."""
-    stored: dict[str, Any] = json.loads((_folder() / f"{_known(name)}.json").read_text())
+    stored: dict[str, Any] = json.loads((weights_folder() / f"{_known(name)}.json").read_text())
     return stored
 
 
@@ -43,5 +44,6 @@ def _known(name: str) -> str:
     return name
 
 
-def _folder() -> Any:
+def weights_folder() -> Any:
+    """Where shipped weights and their cards are."""
     return resources.files("attribound.models") / "weights"

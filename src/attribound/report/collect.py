@@ -1,33 +1,52 @@
-"""Everything the page says, read from a run once."""
+"""Everything the page says about a run."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from attribound.bounds.rules import Evidence
-from attribound.certificate import certificate_from
-from attribound.errors import AttriboundError, StoredDataError
-from attribound.report.curves import Proofs, prove
-from attribound.runs import Store, Summary, summarise
-from attribound.runs.export import flat, public_records
+import msgspec
+import numpy as np
+from msgspec import Struct
 
-_PROVED_RULES = frozenset({"tight", "covariance", "curvature", None})
+from attribound.certificates.finding import Finding
+from attribound.certificates.record import Record
+from attribound.errors import AttriboundError, StoredDataError
+from attribound.files import read_text
+from attribound.report.curves import Proofs, prove
+from attribound.report.downloads import Downloads
+from attribound.report.reading import Row, read
+from attribound.runs import RunConfig, Store, Summary
+from attribound.runs.summary import chance_level
+
+MOST_ROWS = 10_000
+"""So many records stand in the page's table; of a larger run, evenly spaced ones and all that were attacked."""
+MOST_DETAILS = 200
+"""So many records can be opened; a page with more would be too large to share."""
 _PICTURE_DATA = ("mnist", "cifar10", "folder", "photos")
 
 
-@final
-@dataclass(frozen=True)
-class Row:
-    """One record as the table shows it."""
+class ScanLevel(Struct, frozen=True):
+    """One noise level that `attribound tune` tried."""
 
-    item: int
-    label: int | None
-    prediction: int | None
-    status: str
-    rule: str
-    note: str
+    noise: str
+    sigma: float
+    accuracy_noisy: float
+    median_max_epsilon: float
+
+
+class Scan(Struct, frozen=True):
+    """What `attribound tune --out` wrote, as far as the page needs it."""
+
+    levels: list[ScanLevel]
+    accuracy: float
+    cosine: float
+    advice: str = ""
+    recommended: str | None = None
+    assumed: bool = False
+    model_sha256: str = ""
 
 
 @final
@@ -36,42 +55,56 @@ class Collected:
     """What a run holds, in the order of its items.
 
     Attributes:
-        summary: the run in numbers.
+        summary: the run in numbers; its statuses are derived from what is proved.
         rows: one per record.
         proofs: what the records prove.
+        kept: the rows that the page's table holds.
+        drawn: those of them that can be opened.
+        records: the records of the drawn rows.
         findings: what attacks found, by row.
         classes: names of the classes; may be shorter than their number.
-        source: in words, how the limit is known.
-        versions: software that made the records.
+        features: names of the features, for tables; may be empty.
+        first: the first record that is not a failure.
+        alpha: the largest failure probability of any record, and at least the run's.
         assumed: some limit is a guess.
-        paper: some record rests on the paper's formula.
-        shared: values that all records have in common, by flat key.
-        columns: the other values by flat key, one per record.
+        downloads: the kept records as the contract names their keys.
         scan: noise levels that were tried, if they were.
     """
 
     summary: Summary
     rows: list[Row]
     proofs: Proofs
-    findings: dict[int, dict[str, Any]]
+    kept: list[int]
+    drawn: list[int]
+    records: dict[int, Record]
+    findings: dict[int, Finding]
     classes: list[str]
-    source: str
-    versions: dict[str, str]
+    features: list[str]
+    first: Record | None
+    alpha: float
     assumed: bool
-    paper: bool
-    shared: dict[str, Any]
-    columns: dict[str, list[Any]]
-    scan: dict[str, Any] | None
+    downloads: Downloads
+    scan: Scan | None
+
+    @property
+    def config(self) -> RunConfig:
+        """What was run."""
+        return self.summary.config
 
     @property
     def violated(self) -> list[int]:
         """Items whose certificate an attack broke."""
-        return [one["item"] for one in self.findings.values() if one["violated"]]
+        return [one.item for one in self.findings.values() if one.violated]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether any input has a label."""
+        return any(row.label is not None for row in self.rows)
 
     @property
     def of_pictures(self) -> bool:
         """Whether the inputs are images by the name of the data set."""
-        return self.summary.config.data.startswith(_PICTURE_DATA)
+        return self.config.data.startswith(_PICTURE_DATA)
 
 
 def collect(store: Store, scan: Mapping[str, Any] | None = None) -> Collected:
@@ -85,110 +118,87 @@ def collect(store: Store, scan: Mapping[str, Any] | None = None) -> Collected:
 
 
 def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
-    summary = summarise(store)
-    rows: list[Row] = []
-    evidences: list[Evidence | None] = []
-    stated: list[dict[float, float]] = []
-    first: dict[str, Any] = {}
-    kinds: set[str] = set()
-    for record in store.records():
-        failed = record["status"] == "error"
-        rows.append(_row(record))
-        evidences.append(None if failed else certificate_from(record, f"item {record['item']}").evidence)
-        stated.append({} if failed else _stated(record, summary.config.cosines))
-        if not failed:
-            first = first or record
-            kinds.add(str(record["bound"]["kind"]))
-    shared, columns = _columns(store)
-    place = {row.item: number for number, row in enumerate(rows)}
+    config = store.config
+    checked = None if scan is None else checked_scan(scan, "the scan", config.model_sha256)
+    findings, place = store.findings(), {item: row for row, item in enumerate(sorted(store.done()))}
+    attacked = [place[item] for item in findings if item in place]
+    pictured = [place[item] for item in store.pictured() if item in place]
+    drawn = sorted(dict.fromkeys([*sorted(attacked), *pictured]), key=lambda row: row not in attacked)[:MOST_DETAILS]
+    kept = _kept(len(place), [*attacked, *drawn])
+    drawn = sorted(drawn) or kept[:MOST_DETAILS]
+    reader = read(store.records(), config, findings, kept=frozenset(kept), drawn=frozenset(drawn))
+    proofs = prove(reader.blocks, len(reader.rows), config.cosines, frozenset(drawn))
+    rows = _derived(reader.rows, proofs)
+    summary = reader.tally.summary(config, list(findings.values()), chance_level(store))
     return Collected(
-        summary=summary,
+        summary=_corrected(summary, rows),
         rows=rows,
-        proofs=prove(evidences, stated, summary.config.cosines),
-        findings={place[item]: _finding(one) for item, one in store.findings().items() if item in place},
-        classes=[str(name) for name in store.recall("classes") or []],
-        source=str(first["bound"]["source"]) if first else "",
-        versions={str(key): str(value) for key, value in first["versions"].items()} if first else {},
-        assumed="assumed" in kinds or summary.config.bound.startswith("assumed"),
-        paper=any(row.rule not in _PROVED_RULES and row.rule for row in rows),
-        shared=shared,
-        columns=columns,
-        scan=checked_scan(scan or store.recall("scan"), "the scan"),
+        proofs=proofs,
+        kept=kept,
+        drawn=[row for row in drawn if reader.rows[row].status != "error" or row in set(pictured)],
+        records=reader.records,
+        findings={place[item]: one for item, one in findings.items() if item in place},
+        classes=_names(store.recall("classes")),
+        features=_names(store.recall("features")),
+        first=reader.first,
+        alpha=max(config.alpha, reader.alpha),
+        assumed=reader.assumed or config.bound.startswith("assumed"),
+        downloads=reader.downloads.finish(),
+        scan=checked,
     )
 
 
-def _row(record: Mapping[str, Any]) -> Row:
-    failed = record["status"] == "error"
-    return Row(
-        item=int(record["item"]),
-        label=None if record["label"] is None else int(record["label"]),
-        prediction=None if failed else int(record["prediction"]),
-        status=str(record["status"]),
-        rule="" if failed else str(record["rule"] or ""),
-        note=str(record["message"] if failed else record["reason"]),
+def _kept(count: int, needed: Sequence[int]) -> list[int]:
+    if count <= MOST_ROWS:
+        return list(range(count))
+    chosen = dict.fromkeys(needed[: MOST_ROWS // 2])
+    spaced = np.linspace(0, count - 1, MOST_ROWS - len(chosen)).astype(int).tolist()
+    return sorted({*chosen, *spaced})
+
+
+def _derived(rows: Sequence[Row], proofs: Proofs) -> list[Row]:
+    """Rows whose status is what their evidence says, whatever is stated."""
+    return [
+        row
+        if row.status == "error" or proofs.anything[at]
+        else Row(row.item, row.label, row.prediction, "uncertified", "", row.note)
+        for at, row in enumerate(rows)
+    ]
+
+
+def _corrected(summary: Summary, rows: Sequence[Row]) -> Summary:
+    """The summary with derived statuses."""
+    proving = [row for row in rows if row.status in ("certified", "assumed")]
+    return replace(
+        summary,
+        counts=dict(Counter(row.status for row in rows)),
+        correct=None if summary.correct is None else sum(row.correct for row in proving),
     )
 
 
-def _stated(record: Mapping[str, Any], cosines: tuple[float, ...]) -> dict[float, float]:
-    found = {float(key): float(value) for key, value in record["max_epsilon"].items()}
-    return {cosine: found[cosine] for cosine in cosines}
+def _names(stored: Any) -> list[str]:
+    return [str(name) for name in stored] if isinstance(stored, list) else []
 
 
-def _finding(one: Mapping[str, Any]) -> dict[str, Any]:
-    broken = one.get("broken_at")
-    return {
-        "item": int(one["item"]),
-        "epsilon": float(one["epsilon"]),
-        "certified": float(one["certified"]),
-        "worst": float(one["worst"]),
-        "method": str(one["method"]),
-        "violated": bool(one["violated"]),
-        "broken_at": None if broken is None else float(broken),
-    }
-
-
-def _columns(store: Store) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Records by column; what is the same everywhere is kept once."""
-    columns: dict[str, list[Any]] = {}
-    count = 0
-    for record in public_records(store):
-        for key, value in flat({key: value for key, value in record.items() if value is not None}).items():
-            column = columns.setdefault(key, [])
-            column += [None] * (count - len(column)) + [value]
-        count += 1
-    for column in columns.values():
-        column += [None] * (count - len(column))
-    same = {key for key, column in columns.items() if count > 1 and all(value == column[0] for value in column)}
-    return {key: columns[key][0] for key in same}, {key: columns[key] for key in columns if key not in same}
-
-
-def checked_scan(scan: Any, name: str) -> dict[str, Any] | None:
-    """The scan that `attribound tune --out` wrote, with nothing but what the page needs; None if there is none."""
-    if scan is None:
-        return None
+def checked_scan(scan: Any, name: str, model_sha256: str | None = None) -> Scan:
+    """The scan that `attribound tune --out` wrote; of another model than the run's, it is refused."""
     try:
-        levels = [
-            {
-                "noise": str(level["noise"]),
-                "sigma": float(level["sigma"]),
-                "accuracy_noisy": float(level["accuracy_noisy"]),
-                "median_max_epsilon": float(level["median_max_epsilon"]),
-            }
-            for level in scan["levels"]
-        ]
-        plain = {"accuracy": float(scan["accuracy"]), "cosine": float(scan["cosine"])}
-        words = {"advice": str(scan.get("advice", "")), "recommended": str(scan.get("recommended") or "")}
-        return {"levels": levels, **plain, **words, "model": str(scan.get("model", ""))}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        found = msgspec.convert(scan, Scan, strict=False)
+    except msgspec.ValidationError as error:
         raise StoredDataError(f"{name} is not what `attribound tune --out` writes: {error}") from None
+    if model_sha256 is not None and found.model_sha256 != model_sha256:
+        about = f"the model {found.model_sha256[:12]}" if found.model_sha256 else "a model that it does not name"
+        raise StoredDataError(f"{name} is about {about}, expected the run's model {model_sha256[:12] or '(no hash)'}")
+    return found
 
 
 def read_scan(path: Path) -> dict[str, Any]:
     """The JSON file that `attribound tune --out` wrote."""
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StoredDataError(f"no such file: {path}") from None
-    except (OSError, ValueError) as error:
+        stored: dict[str, Any] = json.loads(read_text(path))
+    except ValueError as error:
+        if isinstance(error, AttriboundError):
+            raise
         raise StoredDataError(f"{path} is not a scan: {error}") from None
-    return checked_scan(stored, str(path)) or {}
+    checked_scan(stored, str(path))
+    return stored

@@ -1,22 +1,81 @@
-"""What each record proves on a common grid: enough for a page to answer any question about the run by looking up."""
+"""What each record proves at every stop of the page's sliders: a page answers any question about a run by looking up.
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+Everything is asked of stacked evidence; nothing here knows a rule or a law.
+"""
+
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
 from typing import final
 
 import numpy as np
+import numpy.typing as npt
 
-from attribound.bounds.curvature import CURVATURE
-from attribound.bounds.many import cosines_of_many, family
-from attribound.bounds.rules import Evidence
+from attribound.bounds.cells import Majority
+from attribound.bounds.evidence import Evidence
+from attribound.bounds.facts import Closeness
+from attribound.bounds.visible import visible_cosine
 from attribound.checks import FloatArray
+from attribound.rounding import in_units, whole_units
 
 COSINES = (0.0, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
-_STEPS, _SHOWN, _BLOCK = 400, 80, 1000
-_ALARMING_STEPS = 3
-"""A stated epsilon so many grid steps above the one derived here is reported: it does not follow from the evidence."""
+MANY = 20_000
+"""Runs with more records have half as many stops: a page must be made in seconds."""
+_STEPS, _HALVINGS, _REFINED = 200, 28, 9
+_TINY = 1e-9
+
+Units = npt.NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True)
+class Block:
+    """Records whose evidence is asked at once.
+
+    Attributes:
+        rows: (n,) their places in the run.
+        evidence: about all of them.
+        draws: (n, 1) draws behind each map.
+        stated: per cosine, (n,) the largest epsilon that each record states; 0.0 where it was not proved.
+        visible: per cosine, the same for maps as sampled.
+        proved: (n,) whether what is stated was proved to follow from the evidence.
+    """
+
+    rows: npt.NDArray[np.int64]
+    evidence: Evidence
+    draws: FloatArray
+    stated: dict[float, FloatArray]
+    visible: dict[float, FloatArray]
+    proved: npt.NDArray[np.bool_]
+
+
+@final
+@dataclass(frozen=True)
+class Scale:
+    """The stops of the epsilon slider, in units of the last digit shown.
+
+    Attributes:
+        digits: digits after the point of every epsilon shown.
+        step: units between two stops.
+        count: number of stops; the first is at one step.
+    """
+
+    digits: int
+    step: int
+    count: int
+
+    @classmethod
+    def up_to(cls, reach: float, steps: int) -> "Scale":
+        """About so many stops of a round size that cover the reach."""
+        digits = 4 if reach <= 0 else max(3 - math.floor(math.log10(reach)), 0)
+        top = whole_units(reach, digits)
+        step = _nice(top / steps)
+        return cls(digits, step, math.ceil(top / step))
+
+    def grid(self) -> FloatArray:
+        """(count,) the stops as epsilons, a hair above their decimal values: a proof there covers those."""
+        stops = [float(in_units(self.step * number, self.digits)) for number in range(1, self.count + 1)]
+        return np.asarray(np.nextafter(np.array(stops), np.inf))
 
 
 @final
@@ -26,105 +85,103 @@ class Proofs:
 
     Attributes:
         cosines: (C,) increasing.
-        epsilons: (N, C) largest epsilon proved for each cosine, 0.0 if none; falls along a row.
-        grid: (S,) epsilons at which the curves are known.
-        curves: (N, S) proved cosine at each of them, -1.0 if none.
-        overstated: records whose stated numbers do not follow from their evidence; the derived ones are used.
+        scale: the stops.
+        units: (N, C) largest epsilon proved for each cosine, in units, 0 if none; falls along a row.
+        visible: (N, C) the same for maps as sampled.
+        curves: by row, the proved cosine at each stop in thousandths, rounded down; -1 if none. Only rows asked for.
+        anything: (N,) whether anything is proved at all, however small the change.
+        classes: (N,) up to which size of change the smoothed model's class is proved to stay, in units; None if the
+            run did not ask.
     """
 
     cosines: tuple[float, ...]
-    epsilons: FloatArray
-    grid: FloatArray
-    curves: FloatArray
-    overstated: list[int]
+    scale: Scale
+    units: Units
+    visible: Units
+    curves: dict[int, list[int]]
+    anything: npt.NDArray[np.bool_]
+    classes: Units | None
 
 
-def prove(
-    evidences: Sequence[Evidence | None], stated: Sequence[Mapping[float, float]], cosines: Sequence[float]
-) -> Proofs:
-    """Derive what the records prove from their evidence, and take over what they state where it follows from it.
+def prove(blocks: Sequence[Block], count: int, cosines: Sequence[float], drawn: frozenset[int]) -> Proofs:
+    """Derive what the records prove from their evidence.
 
     Args:
-        evidences: one per record; None where nothing is known (an error).
-        stated: per record, the largest epsilon that it states by cosine.
-        cosines: cosines that the grid must have.
+        blocks: all records about which anything is known.
+        count: number of rows, errors included.
+        cosines: cosines that the slider must stop at.
+        drawn: rows whose curves are wanted.
     """
     wanted = tuple(sorted({*COSINES, *cosines}))
-    top = max((_reach(group) for group in _families(evidences).values()), default=0.0)
-    grid = np.linspace(0.0, top, _STEPS + 1)[1:]
-    every = grid[:: _STEPS // _SHOWN]
-    found = np.zeros((len(evidences), len(wanted)))
-    curves = np.full((len(evidences), len(every)), -1.0)
-    for members in _families(evidences).values():
-        for block in (members[start : start + _BLOCK] for start in range(0, len(members), _BLOCK)):
-            rows = [row for row, _ in block]
-            known = cosines_of_many([one for _, one in block], grid)
-            found[rows] = np.stack([_largest(known >= cosine, grid) for cosine in wanted], axis=1)
-            curves[rows] = known[:, :: _STEPS // _SHOWN]
-    alarming = _ALARMING_STEPS * top / _STEPS
-    overstated = [
-        row
-        for row, (evidence, one) in enumerate(zip(evidences, stated, strict=True))
-        if evidence is not None and not _take_over(found[row], wanted, one, evidence, alarming)
-    ]
-    return Proofs(wanted, np.maximum.accumulate(found[:, ::-1], axis=1)[:, ::-1], every, curves, overstated)
+    scale = Scale.up_to(_reach(blocks), _STEPS // 2 if count > MANY else _STEPS)
+    grid = scale.grid()
+    units, visible = (np.zeros((count, len(wanted)), np.int64) for _ in range(2))
+    anything, classes = np.zeros(count, bool), np.zeros(count, np.int64)
+    curves: dict[int, list[int]] = {}
+    for block in blocks:
+        tiny = np.array([_TINY * block.evidence.law.scale])
+        anything[block.rows] = block.evidence.cosine(tiny)[:, 0] >= 0
+        if not scale.count:
+            continue
+        if Majority in block.evidence.facts:
+            held = block.evidence.fact(Majority).radius(block.evidence.law)[:, 0]
+            classes[block.rows] = [whole_units(radius, scale.digits) for radius in held.tolist()]
+        known = block.evidence.cosine(grid)
+        units[block.rows] = _largest(known, wanted, block.stated, block.proved, scale)
+        if Closeness in block.evidence.facts:
+            seen = visible_cosine(block.evidence, grid, block.draws)
+            visible[block.rows] = _largest(seen, wanted, block.visible, block.proved, scale)
+        curves |= {row: _thousandths(known[at]) for at, row in enumerate(block.rows.tolist()) if row in drawn}
+    asked = any(Majority in block.evidence.facts for block in blocks)
+    return Proofs(wanted, scale, _falling(units), _falling(visible), curves, anything, classes if asked else None)
 
 
-Members = list[tuple[int, Evidence]]
+def _reach(blocks: Sequence[Block]) -> float:
+    """No record proves anything beyond this epsilon, or hardly."""
+    best = 0.0
+    for block in blocks:
+        law = block.evidence.law
+        halves: FloatArray = law.reach * np.ldexp(1.0, -np.arange(_HALVINGS))
+        held = (block.evidence.cosine(halves) >= 0).any(axis=0)
+        if not held.any() or 2 * (low := float(halves[held.argmax()])) <= best:
+            continue
+        finer: FloatArray = np.linspace(low, min(2 * low, law.reach), _REFINED, dtype=np.float64)
+        last = int(np.flatnonzero((block.evidence.cosine(finer) >= 0).any(axis=0)).max(initial=0))
+        best = max(best, float(finer[min(last + 1, _REFINED - 1)]))
+    return best
 
 
-def _families(evidences: Sequence[Evidence | None]) -> dict[object, Members]:
-    groups: dict[object, Members] = defaultdict(list)
-    for row, one in enumerate(evidences):
-        if one is not None and one.norm_lower > 0:
-            groups[family(one)].append((row, one))
-    return groups
-
-
-def _reach(members: Members) -> float:
-    """No record of the group proves anything beyond this epsilon: that of the best norm with the best spread."""
-    first = members[0][1]
-    best = Evidence(
-        dim=first.dim,
-        noise_kind=first.noise_kind,
-        scale=first.scale,
-        limit=1.0,
-        norm_lower=min(max(one.norm_lower / one.limit for _, one in members), 1.0),
-        eigenvalue_upper=min(one.eigenvalue / one.limit**2 for _, one in members),
-    )
-    if not (first.probability_gradient and first.noise_kind == "gaussian"):
-        return best.max_epsilon(0.0)
-    by_curvature = max(one.norm_lower for _, one in members) * first.scale**2 / CURVATURE
-    return max(best.max_epsilon(0.0), by_curvature)
-
-
-def _largest(holds: np.ndarray, grid: FloatArray) -> FloatArray:
-    """(N,) the largest epsilon at which each row holds; a proof at epsilon covers every smaller one."""
-    last = holds.shape[1] - 1 - holds[:, ::-1].argmax(axis=1)
-    return np.where(holds.any(axis=1), grid[last], 0.0)
-
-
-def _take_over(
-    found: FloatArray,
+def _largest(
+    known: FloatArray,
     cosines: tuple[float, ...],
-    stated: Mapping[float, float],
-    evidence: Evidence,
-    alarming: float,
-) -> bool:
-    """Replace grid values by the exact ones that a record states and its evidence proves.
+    stated: dict[float, FloatArray],
+    proved: npt.NDArray[np.bool_],
+    scale: Scale,
+) -> Units:
+    """(n, C) the last stop at which each cosine holds, or what a record states if that is proved to follow.
 
-    What is not proved is never taken over, however little it is; False if it is alarmingly more.
+    A proof at a stop covers all smaller changes.
     """
-    honest = True
-    for cosine, epsilon in stated.items():
-        column = cosines.index(cosine)
-        if epsilon > found[column]:
-            honest = honest and epsilon <= found[column] + alarming
-            found[column] = epsilon if evidence.best(epsilon)[0] >= cosine else found[column]
-    return honest
+    found = np.zeros((len(known), len(cosines)), np.int64)
+    for column, cosine in enumerate(cosines):
+        holds = known >= cosine
+        found[:, column] = scale.step * np.where(holds.any(axis=1), holds.shape[1] - holds[:, ::-1].argmax(axis=1), 0)
+        if cosine in stated:
+            exact = [whole_units(value, scale.digits) for value in stated[cosine][proved].tolist()]
+            found[proved, column] = np.maximum(found[proved, column], np.array(exact, np.int64))
+    return found
 
 
-def whole_units(values: FloatArray, digits: int) -> list[int]:
-    """Values in units of 10^-digits, rounded down exactly."""
-    scale = Decimal(1).scaleb(digits)
-    return [int((Decimal(float(value)) * scale).to_integral_value(ROUND_FLOOR)) for value in values]
+def _falling(units: Units) -> Units:
+    """What is proved for a cosine is proved for every smaller one."""
+    return np.asarray(np.maximum.accumulate(units[:, ::-1], axis=1)[:, ::-1])
+
+
+def _thousandths(curve: FloatArray) -> list[int]:
+    return [whole_units(value, 3) if value >= 0 else -1 for value in curve.tolist()]
+
+
+def _nice(value: float) -> int:
+    """The smallest of 1, 2, 5, 10, ... that is not below the value."""
+    power = 10 ** max(math.floor(math.log10(value)), 0) if value > 1 else 1
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= value)

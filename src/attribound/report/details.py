@@ -1,6 +1,5 @@
 """What the page can enlarge: pictures, measured cosines and the certificate curve of chosen records."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -8,56 +7,82 @@ import numpy as np
 from attribound.checks import FloatArray
 from attribound.report import images
 from attribound.report.collect import Collected
+from attribound.report.trust import trust
+from attribound.rounding import round_down, round_up
 from attribound.runs import Store
 
-MOST = 200
-"""So many records can be opened; a page with more would be too large to share."""
-_PICTURES = 2_400_000
-"""Characters for all pictures together: with plotly's 4.8 MB the page stays below 8 MB."""
-_MOST_EACH = 16_000
-_MOST_FEATURES = 64
+_PICTURES = 4_200_000
+"""Characters for all pictures together: a page must stay small enough to mail."""
+_MOST_EACH = 48_000
+_MOST_FEATURES = 24
 _MAPS = ("plain", "smoothed", "attacked")
+_KINDS = 6
 
 
 def details(store: Store, run: Collected) -> dict[int, dict[str, Any]]:
-    """Details by row, for the records with pictures, attacked ones first; for the first records if none has any."""
-    chosen = _chosen(store, run)
-    budget = min(_PICTURES // max(4 * len(chosen), 1), _MOST_EACH)
-    return {row: _detail(store.pictures(run.rows[row].item), run, row, budget) for row in sorted(chosen)}
-
-
-def _chosen(store: Store, run: Collected) -> list[int]:
-    place = {row.item: number for number, row in enumerate(run.rows)}
-    pictured = [place[item] for item in store.pictured() if item in place]
-    if pictured:
-        return sorted(pictured, key=lambda row: (row not in run.findings, row))[:MOST]
-    return [number for number, row in enumerate(run.rows) if row.status != "error"][:MOST]
+    """Details by row, for the records that can be opened."""
+    budget = min(_PICTURES // max(_KINDS * len(run.drawn), 1), _MOST_EACH)
+    return {row: _detail(store.pictures(run.rows[row].item), run, row, budget) for row in run.drawn}
 
 
 def _detail(arrays: dict[str, FloatArray], run: Collected, row: int, budget: int) -> dict[str, Any]:
     maps = {name: arrays[name] for name in _MAPS if name in arrays}
-    pictures: dict[str, str] = {}
+    found: dict[str, Any] = {
+        "votes": trust(run, row),
+        "pictures": {},
+        "cosines": _cosines(maps, run, row),
+        "curve": run.proofs.curves.get(row, []),
+    }
+    if any(values.ndim == 1 or not images.is_picture(values) for values in maps.values()):
+        return found | _features(maps, run)
     if "input" in arrays and images.is_picture(arrays["input"]):
-        same = {name: values for name, values in maps.items() if values.shape == arrays["input"].shape}
-        pictures = {"input": images.draw_input(arrays["input"], budget), **images.draw_maps(same, budget)}
-    found: dict[str, Any] = {"pictures": pictures, "cosines": _cosines(maps, run, row), "curve": _curve(run, row)}
-    features = {name: values for name, values in maps.items() if values.ndim == 1 and len(values) <= _MOST_FEATURES}
-    if features:
-        unit = {name: values / (np.linalg.norm(values) or 1.0) for name, values in features.items()}
-        found["features"] = {name: [round(float(value), 5) for value in values] for name, values in unit.items()}
+        found |= _pictures(arrays, maps, run, row, budget)
     return found
+
+
+def _pictures(
+    arrays: dict[str, FloatArray], maps: dict[str, FloatArray], run: Collected, row: int, budget: int
+) -> dict[str, Any]:
+    """The input and its maps; maps that are coarser than the input are laid over it."""
+    shape = arrays["input"].shape[-2:]
+    over = any(values.shape[-2:] != shape for values in maps.values())
+    pictures = {"input": images.draw_input(arrays["input"], budget), **images.draw_maps(maps, budget, over=over)}
+    found: dict[str, Any] = {"pictures": pictures, "large": max(shape) > 64}
+    if over:
+        found["cells"] = list(next(iter(maps.values())).shape[-2:])
+    change = arrays.get("change")
+    if change is not None and change.shape == arrays["input"].shape and row in run.findings:
+        pictures["struck"] = images.draw_input(arrays["input"] + change, budget)
+        pictures["change"], factor = images.draw_change(change, budget)
+        found["change"] = {"factor": f"{factor:.3g}", "length": round_up(run.findings[row].length, 3)}
+    return found
+
+
+def _features(maps: dict[str, FloatArray], run: Collected) -> dict[str, Any]:
+    """The largest values of maps that are rows of numbers, with names where there are any."""
+    flat = {name: values.ravel() / (np.linalg.norm(values) or 1.0) for name, values in maps.items()}
+    main = flat.get("smoothed", next(iter(flat.values())))
+    largest = np.argsort(-np.abs(main), kind="stable")[:_MOST_FEATURES]
+    names = run.features if len(run.features) == len(main) else [str(number) for number in range(len(main))]
+    return {
+        "features": {
+            "names": [names[at] for at in largest],
+            "of": len(main),
+            "places": largest.tolist(),
+            "values": {
+                name: [round(float(values[at]), 4) for at in largest]
+                for name, values in flat.items()
+                if len(values) == len(main)
+            },
+        }
+    }
 
 
 def _cosines(maps: dict[str, FloatArray], run: Collected, row: int) -> dict[str, str]:
     """Cosine of the other maps with the smoothed one: as sampled, and for the attack as it was scored."""
     found = {}
     if "plain" in maps and "smoothed" in maps and maps["plain"].shape == maps["smoothed"].shape:
-        found["plain"] = f"{images.cosine(maps['plain'], maps['smoothed']):.3f}"
+        found["plain"] = round_down(images.cosine(maps["plain"], maps["smoothed"]), 3)
     if "attacked" in maps and row in run.findings:
-        found["attacked"] = f"{run.findings[row]['worst']:.3f}"
+        found["attacked"] = round_down(run.findings[row].worst, 3)
     return found
-
-
-def _curve(run: Collected, row: int) -> list[int]:
-    """Proved cosines in thousandths, rounded down; -1 once nothing is proved."""
-    return [math.floor(1000 * value) if value >= 0 else -1 for value in run.proofs.curves[row].tolist()]

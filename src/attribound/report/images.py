@@ -15,8 +15,10 @@ QUANTILE = 0.995
 """Maps are clipped at this quantile of their absolute values: one bright pixel may not dim all others."""
 STOPS = ("#053061", "#2166ac", "#4393c3", "#92c5de", "#f7f7f7", "#f4a582", "#d6604d", "#b2182b", "#67001f")
 """ColorBrewer's RdBu: diverging, neutral at zero, readable without red-green vision."""
-_LARGEST, _SMALLEST = 128, 24
+_LARGEST, _SMALLEST = 512, 24
 _LOSSLESS = 32
+_VEIL = 0.85
+"""How much of a photo its strongest cell covers."""
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -36,30 +38,58 @@ def is_picture(values: FloatArray) -> bool:
     return values.ndim in (2, 3) and min(values.shape[-2:]) > 1
 
 
+def plane(values: FloatArray) -> FloatArray:
+    """(H, W): colour channels are summed."""
+    return values.sum(axis=0) if values.ndim == 3 else values
+
+
 def draw_input(values: FloatArray, budget: int) -> str:
     """An input as a data URI of at most about `budget` bytes; values outside [0, 1] are stretched into it."""
+    return _smallest(stretched(values), budget, lambda shown: (np.clip(shown, 0, 1) * 255).round().astype(np.uint8))
+
+
+def stretched(values: FloatArray) -> FloatArray:
+    """(H, W) or (H, W, 3) with values in [0, 1]."""
     values = np.nan_to_num(values)
     low, high = float(values.min()), float(values.max())
     if low < 0 or high > 1:
         values = (values - low) / max(high - low, 1e-12)
     if values.ndim == 3:
         values = np.moveaxis(values, 0, -1) if len(values) == 3 else values.mean(axis=0)
-    return _smallest(values, budget, lambda shown: (np.clip(shown, 0, 1) * 255).round().astype(np.uint8))
+    return values
 
 
-def draw_maps(maps: Mapping[str, FloatArray], budget: int) -> dict[str, str]:
+def draw_change(values: FloatArray, budget: int) -> tuple[str, float]:
+    """A change of an input, amplified until its largest value shows fully, and the factor."""
+    values = np.nan_to_num(values)
+    factor = 0.5 / (float(np.abs(values).max()) or 1.0)
+    shown = 0.5 + factor * values
+    return draw_input(shown, budget), factor
+
+
+def draw_maps(maps: Mapping[str, FloatArray], budget: int, *, over: bool = False) -> dict[str, str]:
     """Maps of one input, on one scale, as data URIs.
 
     A cosine does not see lengths, so each map is first divided by its own; then all share the clip.
+
+    Args:
+        maps: by name, (H, W) or (C, H, W).
+        budget: characters for each.
+        over: they are to be laid over the input: weak cells are transparent, and nothing is shrunk.
     """
-    flat = {name: _unit(values.sum(axis=0) if values.ndim == 3 else values) for name, values in maps.items()}
+    flat = {name: _unit(plane(values)) for name, values in maps.items()}
     if not flat:
         return {}
-    span = float(np.quantile(np.abs(np.stack([value.ravel() for value in flat.values()])), QUANTILE)) or 1.0
+    span = float(np.quantile(np.abs(np.concatenate([value.ravel() for value in flat.values()])), QUANTILE)) or 1.0
 
     def colour(shown: FloatArray) -> Bytes:
-        return np.asarray(_COLOURS[((np.clip(shown / span, -1, 1) + 1) * 127.5).round().astype(int)])
+        clipped = np.clip(shown / span, -1, 1)
+        found = np.asarray(_COLOURS[((clipped + 1) * 127.5).round().astype(int)])
+        veil = (255 * _VEIL * np.abs(clipped)).round().astype(np.uint8)
+        return np.concatenate([found, veil[..., None]], axis=-1) if over else found
 
+    if over:
+        return {name: _encode(colour(_shrink(value, 4 * _LOSSLESS)), lossless=True) for name, value in flat.items()}
     return {name: _smallest(value, budget, colour) for name, value in flat.items()}
 
 
@@ -98,10 +128,10 @@ def _shrink(values: FloatArray, side: int) -> FloatArray:
     return parts[0] if values.ndim == 2 else np.stack(parts, axis=-1)
 
 
-def _encode(pixels: Bytes) -> str:
+def _encode(pixels: Bytes, *, lossless: bool = False) -> str:
     """A data URI: lossless for small pictures, JPEG without colour subsampling for larger ones."""
     file, picture = io.BytesIO(), Image.fromarray(pixels)
-    if max(picture.size) <= _LOSSLESS:
+    if lossless or max(picture.size) <= _LOSSLESS:
         picture.save(file, "PNG", optimize=True)
         kind = "png"
     else:

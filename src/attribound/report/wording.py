@@ -2,85 +2,88 @@
 
 import shlex
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
-from attribound.certificate import exact_text
+from attribound.bounds.rules import RULES
 from attribound.report.collect import Collected
-from attribound.report.verdict import confidence
+from attribound.rounding import confidence, exact_text, in_units, lower_quantile, percent, round_down
 from attribound.runs import RunConfig
 
 LIMITS = (
-    "It is about the smoothed map, the average over noise. Nothing is proved about the plain map beside it.",
+    "It is about the smoothed map, the exact average over noise. Nothing is proved about the plain map beside it; for "
+    "smoothed maps as they are sampled, the numbers named so hold.",
     "It covers every change of the input whose l2 length is at most epsilon, and no larger ones.",
-    "It says that the explanation is stable, not that it is right. The prediction itself may change.",
-    "The confidence is for each input by itself: of 1,000 statements at 99.9 %, one may be false.",
+    "It says that the explanation is stable, not that it is right.",
+    "It assumes finite attributions everywhere, noise as ideal as its law, and rows of a batch that do not see each "
+    "other.",
 )
-_RULES = {
-    "tight": "the tight theorem (length and limit)",
-    "covariance": "the covariance rule (length, limit and spread)",
-    "curvature": "the curvature rule (gradient of a probability)",
-}
 
 Fact = dict[str, Any]
 
 
 def theorem(run: Collected) -> list[str]:
     """The theorem in three sentences."""
-    config = run.summary.config
     return [
         "The explanation is an average: the attribution is computed at many noisy copies of the input, and the exact "
         "average over all such noise is called the smoothed map.",
-        "A change of the input only shifts this noise, and how much of it stays in place is known exactly from the "
-        "size of the change; as no single attribution is longer than the limit, the average moves by so much at most, "
-        "whatever the change and whatever the model, and an average that is long against that cannot turn far.",
-        f"How long the average is and how much the attributions spread is bounded from {config.samples:,} draws per "
-        f"input, such that with probability at least {confidence(config.alpha)} % everything stated about that input "
+        "A change of the input only shifts this noise, and the size of the change says exactly how much of the noise "
+        "stays in place. No single attribution is longer than the limit, so the average moves by a known distance at "
+        "most; if the average is much longer than that distance, its direction can hardly change.",
+        f"How long the average is and how much the attributions spread is bounded from {run.config.samples:,} draws "
+        f"per input, such that with probability at least {confidence(run.alpha)} everything stated about that input "
         "holds at once.",
     ]
 
 
 def rules(run: Collected) -> str:
     """Which rules certified what."""
+    words = {rule.name: rule.words for rule in RULES}
     counts = Counter(row.rule for row in run.rows if row.rule)
     if not counts:
         return "No rule certified anything in this run."
-    parts = [f"{_RULES.get(rule, rule)} for {count}" for rule, count in counts.most_common()]
+    parts = [f"{words.get(rule, rule)} for {count}" for rule, count in counts.most_common()]
     return f"Largest certified epsilon by {', '.join(parts)} of {run.summary.total} inputs. All rules hold at once."
 
 
 def facts(run: Collected) -> list[Fact]:
     """What the first screen says about the run."""
-    summary, config = run.summary, run.summary.config
-    doubt = run.assumed or run.paper
-    known = "ASSUMED, a guess: not a certificate" if run.assumed else run.source or config.bound
+    summary, config = run.summary, run.config
+    known = config.bound if run.first is None else run.first.bound.source
     return [
         _fact("Model", config.model + (f" ({config.arch})" if config.arch else "")),
         _fact("Data", config.data),
-        _fact("Explanation", f"{config.attribution} of the {config.output}, averaged over noise"),
-        _fact("Noise", noise_words(config)),
-        _fact("Confidence", f"{confidence(config.alpha)} % for each input (alpha {exact_text(config.alpha)})"),
-        _fact("How the limit is known", known, warn=doubt),
+        _fact("Explanation", _explanation(config)),
+        _fact("Noise", config.noise if run.first is None else run.first.evidence().law.words),
+        _fact("Failure probability", _alpha(run)),
+        _fact(
+            "How the limit is known",
+            "ASSUMED, a guess: not a certificate" if run.assumed else known,
+            warn=run.assumed,
+        ),
         _fact("Accuracy", _percent(summary.accuracy)),
         _fact("Accuracy under the noise", _percent(summary.accuracy_noisy)),
-        _fact("Records", _counts(summary.counts), warn=bool(summary.counts.get("error"))),
+        _fact("Records", _counts(run), warn=bool(summary.counts.get("error"))),
+        *_medians(run),
+        *_meaning(run),
         _fact("Attacks", _attacks(run), warn=bool(run.violated)),
     ]
 
 
 def provenance(run: Collected) -> list[Fact]:
     """What was done, for whoever wants to do it again."""
-    config = run.summary.config
-    found = [
+    config = run.config
+    versions = {} if run.first is None else run.first.versions
+    return [
         _fact("Samples per input", f"{config.samples:,}"),
         _fact("alpha per input", exact_text(config.alpha)),
         _fact("Seed", str(config.seed)),
         _fact("Limit", config.bound),
         _fact("Work", f"{run.summary.seconds:,.0f} s on {config.device}"),
-        _fact("Versions", ", ".join(f"{key} {value}" for key, value in run.versions.items()) or "unknown"),
+        _fact("Versions", ", ".join(f"{key} {value}" for key, value in versions.items()) or "unknown"),
         _fact("Model SHA-256", config.model_sha256 or "unknown", code=True),
         _fact("Data SHA-256", config.data_sha256 or "unknown", code=True),
     ]
-    return found
 
 
 def alarms(run: Collected) -> list[str]:
@@ -92,12 +95,35 @@ def alarms(run: Collected) -> list[str]:
             f"VIOLATED: an attack turned the explanation further than certified (item {items}). Either an assumption "
             "is false or there is a bug: trust nothing on this page, and please report it."
         )
-    if run.proofs.overstated:
-        count = len(run.proofs.overstated)
-        first = run.rows[run.proofs.overstated[0]].item
+    if doubtful := run.summary.doubtful:
+        named = "; ".join(f"item {item} {why}" for item, why in list(doubtful.items())[:5])
+        more = "; and others" if len(doubtful) > 5 else ""
         found.append(
-            f"{count} of {run.summary.total} records state more than follows from their evidence (first: item {first})."
-            " The numbers that do follow are shown instead."
+            f"{len(doubtful)} of {run.summary.total} records are not as they should be: {named}{more}. "
+            "Only numbers that follow from their evidence are shown."
+        )
+    return found
+
+
+def cautions(run: Collected) -> list[dict[str, Any]]:
+    """Why a certified cosine may mean little; each is said while the chosen cosine is below its limit."""
+    found, chance, fidelity = list[dict[str, Any]](), run.summary.chance, run.summary.fidelity
+    if chance is not None:
+        found.append(
+            {
+                "upto": chance,
+                "text": "This cosine is not above chance: one in ten pairs of maps of different inputs has a cosine of "
+                f"{round_down(chance, 2)} or more. A map that looks the same for every input is easy to certify.",
+            }
+        )
+    if fidelity is not None:
+        found.append(
+            {
+                "above": fidelity,
+                "text": f"The smoothed map's cosine with the plain map is {round_down(fidelity, 2)} in the median, "
+                "less than this cosine: what is certified differs from the map that people know by more than it can "
+                "turn.",
+            }
         )
     return found
 
@@ -108,6 +134,17 @@ def notes(run: Collected) -> list[str]:
     wanted = summary.config.items
     if wanted is not None and summary.total < wanted:
         found.append(f"The run was asked for {wanted} inputs and has {summary.total} records.")
+    if len(run.kept) < summary.total:
+        found.append(
+            f"All {summary.total:,} records are counted in the verdict, the curves and the quantiles. The gallery, the "
+            f"table and the downloads hold {len(run.kept):,} of them: evenly spaced ones, and those that were attacked "
+            "or have pictures; the others are counted with those rules that can be checked for all records at once, so "
+            "that the counts are lower bounds. `attribound verify` checks every record, `attribound export` writes all."
+        )
+    if run.downloads.count < len(run.kept):
+        found.append(
+            f"The downloads hold {run.downloads.count:,} records, for the page's size. `attribound export` writes all."
+        )
     for one in summary.errors:
         found.append(f"Item {one['item']} failed: {one['message']}")
     if len(summary.errors) < summary.counts.get("error", 0):
@@ -119,22 +156,30 @@ def command(config: RunConfig, out: str) -> str:
     """The exact command that repeats a run."""
     words = ["attribound", "certify", "--model", config.model, "--data", config.data]
     words += ["--arch", config.arch] if config.arch else []
-    words += ["--attribution", config.attribution, "--output", config.output, "--bound", config.bound]
-    words += ["--noise", config.noise, "--samples", str(config.samples), "--alpha", exact_text(config.alpha)]
-    words += ["--epsilon", *map(exact_text, config.epsilons)] if config.epsilons else []
-    words += ["--cosine", *map(exact_text, config.cosines)]
-    words += ["--limit-items", str(config.items)] if config.items is not None else []
+    words += ["--denoiser", config.denoiser] if config.denoiser else []
+    words += ["--attribution", config.attribution]
+    words += [word for shape in config.maps for word in ("--map", shape)]
+    words += ["--cells", ",".join(map(exact_text, config.cells))] if config.cells else []
+    words += ["--output", config.output, "--bound", config.bound]
+    alpha = Decimal(repr(config.alpha)) * max(config.simultaneous, 1)
+    words += ["--noise", config.noise, "--samples", str(config.samples), "--alpha", exact_text(float(alpha))]
+    words += ["--simultaneous"] if config.simultaneous else []
+    words += [word for epsilon in config.epsilons for word in ("--epsilon", exact_text(epsilon))]
+    words += [word for cosine in config.cosines for word in ("--cosine", exact_text(cosine))]
+    words += ["--items", str(config.items)] if config.items is not None else []
     words += ["--shuffle"] if config.shuffle else []
     words += ["--device", config.device] if config.device != "cpu" else []
     return shlex.join([*words, "--seed", str(config.seed), "--out", out])
 
 
-def noise_words(config: RunConfig) -> str:
-    """The noise in words."""
-    kind, _, scale = config.noise.partition(":")
-    if kind == "gaussian":
-        return f"Gaussian, standard deviation {scale} per feature"
-    return f"uniform in a ball of radius {scale}" if kind == "uniform" else config.noise
+def _explanation(config: RunConfig) -> str:
+    shaped = f", {', '.join(config.maps)}" if config.maps else ""
+    return f"{config.attribution}{shaped} of the {config.output}, averaged over noise"
+
+
+def _alpha(run: Collected) -> str:
+    each = f"alpha {exact_text(run.alpha)} for each certificate"
+    return f"{each}, shared so that all hold at once" if run.config.simultaneous else each
 
 
 def _fact(name: str, text: str, *, warn: bool = False, code: bool = False) -> Fact:
@@ -142,11 +187,37 @@ def _fact(name: str, text: str, *, warn: bool = False, code: bool = False) -> Fa
 
 
 def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.1f} %"
+    return "unknown" if share is None else percent(share)
 
 
-def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
+def _counts(run: Collected) -> str:
+    summary = run.summary
+    text = ", ".join(f"{count} {status}" for status, count in sorted(summary.counts.items())) or "none"
+    word = "assumed" if run.assumed else "certified"
+    return text if summary.correct is None else f"{text}; {word} and classified correctly: {summary.correct}"
+
+
+def _medians(run: Collected) -> list[Fact]:
+    """Medians over all inputs, errors included: exact averages, and maps as sampled."""
+    proofs, found = run.proofs, []
+    for cosine in run.config.cosines[:2] if proofs.scale.count else ():
+        column = proofs.cosines.index(cosine)
+        exact, seen = (
+            in_units(int(lower_quantile(table[:, column].tolist(), 0.5)), proofs.scale.digits)
+            for table in (proofs.units, proofs.visible)
+        )
+        found.append(_fact(f"Median epsilon at cosine {exact_text(cosine)}", f"{exact} (maps as sampled: {seen})"))
+    return found
+
+
+def _meaning(run: Collected) -> list[Fact]:
+    summary, found = run.summary, []
+    if summary.fidelity is not None:
+        found.append(_fact("Fidelity", f"{round_down(summary.fidelity, 2)}: cosine with the plain map, median"))
+    if summary.chance is not None:
+        text = f"{round_down(summary.chance, 2)}: cosine of maps of different inputs, 90 % quantile"
+        found.append(_fact("Chance level", text))
+    return found
 
 
 def _attacks(run: Collected) -> str:

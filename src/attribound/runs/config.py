@@ -26,6 +26,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
         samples: draws per input.
+        cells: fractions of the map whose cells are certified.
         alpha: failure probability per record.
         simultaneous: how many records share one alpha of `simultaneous * alpha`, so that all are true at once with
             probability 1 - that; 0: each record has its own alpha.
@@ -51,6 +52,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bound: str = "unit"
     noise: str = "gaussian:0.5"
     samples: int = 4096
+    cells: tuple[float, ...] = ()
     alpha: float = 1e-3
     simultaneous: int = 0
     epsilons: tuple[float, ...] = (0.1, 0.25, 0.5)

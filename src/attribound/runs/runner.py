@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, final
 
 import msgspec
+import torch
 from torch import nn
 
 from attribound import checks as check
 from attribound.certificates.certify import check_field, look_at
 from attribound.certificates.opening import open_field, open_model
 from attribound.certificates.record import Failure, Record
-from attribound.data import Dataset, open_data
+from attribound.data import open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields.base import check_output
 from attribound.hashes import model_hash
@@ -29,8 +30,6 @@ from attribound.runs.work import Job
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
-_TRIED = 10
-"""If none of so many first inputs can be read, the data set is to blame and not an input."""
 
 
 @final
@@ -86,17 +85,19 @@ def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
     parse_noise(config.noise)
     check_output(config.output)
     data = open_data(config.data)
-    model = open_model(config.subject, trust=trust)
+    model = open_model(config.subject, data.shape, trust=trust)
     try:
         model = model.to(config.device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ArgumentError(f"cannot use --device {config.device}: {str(error).splitlines()[0]}") from None
     check_field(open_field(config.subject, model))
-    look_at(model, _first_image(data).to(config.device))
+    if not len(data):
+        raise StoredDataError(f"{data.name} is empty")
+    look_at(model, torch.zeros(data.shape, device=config.device))
     hashes: dict[str, Any] = {
         "model_sha256": model_hash(model),
         "data_sha256": data.sha256(),
-        "code_sha256": code_hash(config.model),
+        "code_sha256": code_hash(config.model, config.arch),
     }
     full = msgspec.structs.replace(config, **hashes)
     return full, Job(full, trust, _shared(model))
@@ -158,16 +159,6 @@ def _begin(store: Store, items: Sequence[int], config: RunConfig, retry: bool) -
     state.begun_with, state.started = state.done, time.perf_counter()
     pictured, compared = set(items[: config.pictures]), set(items[:COMPARED])
     return state, [Task(item, item in pictured, item in compared) for item in items if item not in done]
-
-
-def _first_image(data: Dataset) -> Any:
-    problem: Exception = StoredDataError(f"{data.name} is empty")
-    for index in range(min(len(data), _TRIED)):
-        try:
-            return data.image(index)
-        except AttriboundError as error:
-            problem = error
-    raise problem
 
 
 def _shared(model: nn.Module) -> dict[str, Any]:

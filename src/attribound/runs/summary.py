@@ -72,14 +72,14 @@ class Summary:
 def summarise(store: Store) -> Summary:
     """Read a run's records once; memory is a few numbers per record."""
     config = store.config
-    tally = _Tally(config)
+    tally = Tally(config)
     for one in prove_all(store.records(), config):
         tally.take(one)
     return tally.summary(config, list(store.findings().values()), chance_level(store))
 
 
-class _Tally:
-    """Running lists over the records of one run."""
+class Tally:
+    """Running lists over the records of one run, for whoever reads them anyway."""
 
     def __init__(self, config: RunConfig) -> None:
         keys = [exact_text(cosine) for cosine in config.cosines]

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -54,13 +54,14 @@ class Worker:
     def __init__(self, job: Job) -> None:
         self.config = config = job.config
         self.data: Dataset = open_data(config.data)
-        self.model = _model(job)
+        self.model = _model(job, self.data.shape)
         self.noise = parse_noise(config.noise)
         self.certifier = Certifier(
             open_field(config.subject, self.model),
             noise=self.noise,
             samples=config.samples,
             alpha=config.alpha,
+            cells=config.cells,
             epsilons=config.epsilons,
             cosines=config.cosines,
             subject=config.subject,
@@ -120,8 +121,8 @@ class Worker:
         return float((logits.argmax(dim=1) == label).double().mean())
 
 
-def _model(job: Job) -> nn.Module:
-    model = open_model(job.config.subject, trust=job.trust)
+def _model(job: Job, shape: Sequence[int]) -> nn.Module:
+    model = open_model(job.config.subject, shape, trust=job.trust)
     if job.weights is not None and not isinstance(model, torch.jit.ScriptModule):
         model.load_state_dict(dict(job.weights), assign=True)
         for parameter in model.parameters():

@@ -1,10 +1,14 @@
 """From a field and noise to facts: the one loop and one file per statistic."""
 
+from attribound.bounds.shares import SHARES
 from attribound.sampling.draws import Source
-from attribound.sampling.estimate import Estimate, Plan, Progress, Question, default_statistics, estimate
+from attribound.sampling.estimate import Estimate, Plan, Progress, default_statistics, estimate
+from attribound.sampling.questions import CosineAt, Question, TopK
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
 __all__ = [
+    "SHARES",
+    "CosineAt",
     "Draws",
     "Estimate",
     "Facts",
@@ -14,6 +18,7 @@ __all__ = [
     "Setting",
     "Source",
     "Statistic",
+    "TopK",
     "default_statistics",
     "estimate",
 ]

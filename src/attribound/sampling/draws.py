@@ -35,6 +35,7 @@ class Source:
         purpose: what the draws are for; purposes share no stream.
         batch: most rows per model call; None sizes it by the input.
         classes: whether the model's class at every draw is wanted too.
+        parts: at least so many chunks, the first of which is the pilot.
     """
 
     field: Bounded
@@ -46,14 +47,15 @@ class Source:
     purpose: Purpose = Purpose.CERTIFICATE
     batch: int | None = None
     classes: bool = False
+    parts: int = 16
 
     def chunk_rows(self, planned: int) -> int:
-        """Draws per chunk: at least eight chunks, and none too large for memory."""
+        """Draws per chunk: at least `parts` chunks, and none too large for memory."""
         fitting = max(_CHUNK_NUMBERS // (self.x.numel() * self.field.block), 1)
-        return min(_CHUNK_ROWS, fitting, max(planned // 8, 1))
+        return min(_CHUNK_ROWS, fitting, max(planned // self.parts, 1))
 
     def chunks(self, planned: int) -> Iterator[Draws]:
-        """Chunks of independent draws, `planned` in all: checked, flat, float64 and on the processor."""
+        """Chunks of independent draws, `planned` in all: checked, flat and float64."""
         field, rows, done, index = self.field, self.chunk_rows(planned), 0, 0
         while done < planned:
             count = min(rows, planned - done)
@@ -68,7 +70,7 @@ class Source:
 
     def _explain(self, points: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         parts = list(explained(self.field, points, self.target, generator=generator, batch=self.batch))
-        maps = _joined([part.maps.detach().flatten(1).cpu() for part in parts])
+        maps = _joined([part.maps.detach().flatten(1) for part in parts])
         if not self.classes:
             return maps, None
         batch = batch_rows(self.field, points[0], self.batch)

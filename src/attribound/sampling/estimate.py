@@ -15,23 +15,21 @@ from torch import Tensor
 from attribound.bounds import confidence
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Fact
+from attribound.bounds.shares import SHARES
+from attribound.checks import FloatArray
 from attribound.sampling.draws import Source
+from attribound.sampling.error_bars import CellErrors
+from attribound.sampling.moments import FourthMoments
 from attribound.sampling.norm import Norm
+from attribound.sampling.prediction import Prediction
+from attribound.sampling.questions import Question
 from attribound.sampling.radius import MapRadius
 from attribound.sampling.spread import SecondMoments
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
+from attribound.sampling.votes import VoteCount
 
 Progress = Callable[[int, int], None]
 Stopped = Literal["budget", "proved", "futile"]
-
-
-@final
-@dataclass(frozen=True)
-class Question:
-    """Is `cosine` certified at `epsilon`? Sampling stops as soon as this is decided."""
-
-    cosine: float
-    epsilon: float
 
 
 @final
@@ -72,9 +70,28 @@ class Estimate:
     seconds: float
 
 
-def default_statistics() -> list[Statistic]:
-    """What every certificate rests on; each may use the facts of those before it."""
-    return [Norm(share=0.5), SecondMoments(share=0.25), MapRadius(share=0.25)]
+def default_statistics(
+    *, cosines: Sequence[float] = (0.8, 0.9), cells: Sequence[float] = (), intervals: bool = False
+) -> list[Statistic]:
+    """What every certificate rests on, and what was asked for; each may use the facts of those before it.
+
+    Args:
+        cosines: the moment rule certifies these.
+        cells: fractions of the map whose votes are counted.
+        intervals: whether error bars are wanted for every cell.
+    """
+    statistics: list[Statistic] = [
+        Norm(share=SHARES["norm"]),
+        SecondMoments(share=SHARES["spread"]),
+        MapRadius(share=SHARES["radius"]),
+        FourthMoments(share=SHARES["moments"], cosines=cosines),
+        Prediction(share=SHARES["prediction"]),
+    ]
+    if intervals:
+        statistics.append(CellErrors(share=SHARES["error_bars"]))
+    if cells:
+        statistics.append(VoteCount(share=SHARES["votes"], fractions=cells))
+    return statistics
 
 
 def estimate(
@@ -127,7 +144,9 @@ class _State:
         self.norm = next(one for one in statistics if isinstance(one, Norm))
         self.planned = max(plan.samples // source.field.block, 2)
         self.chunks = math.ceil(self.planned / source.chunk_rows(self.planned))
-        self._setting = Setting(size, source.field.limit, self.planned, source.field.block)
+        self._law = source.noise.law(source.x.numel())
+        field = source.field
+        self._setting = Setting(size, field.limit, self.planned, self._law, field.block, plan.alpha)
 
     def take(self, draws: Draws, *, first: bool) -> None:
         """Give a chunk to every statistic."""
@@ -136,6 +155,11 @@ class _State:
                 one.start(draws, self._setting)
             else:
                 one.add(draws)
+
+    @property
+    def sampled(self) -> FloatArray:
+        """The sampled map, flat."""
+        return self.norm.mean.numpy()
 
     def evidence(self, look: int) -> Evidence:
         """What the draws so far prove, at the look-th look (0: the only one, with the whole alpha)."""
@@ -146,14 +170,13 @@ class _State:
 
     def decide(self, question: Question, look: int) -> Stopped:
         """Whether the question is proved, out of reach within the budget, or still open."""
-        if float(self.evidence(look).cosine(question.epsilon)) >= question.cosine:
+        if question.settled(self.evidence(look), self.sampled):
             return "proved"
         # Optimistic values; a mistake here costs an answer, never a false one.
         hopes: dict[type[Fact], Fact] = {}
         for one in self.statistics:
             _keep(hopes, one.hope(self._alpha(one, look + 1), hopes))
-        reachable = float(self._evidence(hopes).cosine(question.epsilon)) >= question.cosine
-        return "budget" if reachable else "futile"
+        return "budget" if question.settled(self._evidence(hopes), self.sampled) else "futile"
 
     def _alpha(self, statistic: Statistic, look: int) -> float:
         """A statistic's share of alpha; one that holds at a fixed number of draws only spends it over the looks."""
@@ -161,9 +184,8 @@ class _State:
         return share if statistic.anytime or look == 0 else confidence.spend(share, look)
 
     def _evidence(self, facts: Facts) -> Evidence:
-        law = self.source.noise.law(self.source.x.numel())
         stated = {type(fact): fact for fact in self.source.field.stated}
-        return Evidence(law, self.source.field.limit, {**facts, **stated})
+        return Evidence(self._law, self.source.field.limit, {**facts, **stated})
 
 
 def _keep(facts: dict[type[Fact], Fact], fact: Fact | None) -> None:

@@ -27,7 +27,7 @@ class Norm(Statistic):
     def start(self, pilot: Draws, setting: Setting) -> None:
         """The pilot gives the first direction."""
         self._limit, self._planned, self._count = setting.limit, setting.planned, 0
-        self._sum = torch.zeros(setting.size, dtype=torch.float64)
+        self._sum = torch.zeros(setting.size, dtype=torch.float64, device=pilot.on_device.device)
         self._direction = torch.zeros_like(self._sum)
         self._projections = np.empty(max(setting.planned, 1), np.float64)
         self._filled = 0
@@ -35,21 +35,21 @@ class Norm(Statistic):
 
     def add(self, draws: Draws) -> None:
         """Project onto what was known before, then learn."""
-        values = (draws.maps @ self._direction).clamp(-self._limit, self._limit).numpy()
+        values = (draws.on_device @ self._direction).clamp(-self._limit, self._limit).cpu().numpy()
         self._projections[self._filled : self._filled + len(values)] = values
         self._filled += len(values)
         self._advance(draws)
 
     def _advance(self, draws: Draws) -> None:
-        self._sum += draws.maps.sum(dim=0)
-        self._count += len(draws.maps)
+        self._sum += draws.on_device.sum(dim=0)
+        self._count += len(draws.on_device)
         length = float(self._sum.norm())
         self._direction = self._sum / length if length > 0 else torch.zeros_like(self._sum)
 
     @property
     def mean(self) -> torch.Tensor:
         """(m,) the sampled map."""
-        return self._sum / self._count
+        return self._sum.cpu() / self._count
 
     @property
     def count(self) -> int:

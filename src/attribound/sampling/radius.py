@@ -18,11 +18,11 @@ class MapRadius(Statistic):
 
     def start(self, pilot: Draws, setting: Setting) -> None:
         """Only the number of draws counts."""
-        self._setting, self._count = setting, len(pilot.maps)
+        self._setting, self._count = setting, len(pilot.on_device)
 
     def add(self, draws: Draws) -> None:
         """Count."""
-        self._count += len(draws.maps)
+        self._count += len(draws.on_device)
 
     def prove(self, alpha: float, known: Facts) -> Closeness:
         """McDiarmid's or Bousquet's inequality, whichever is smaller."""

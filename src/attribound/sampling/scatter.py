@@ -12,6 +12,8 @@ from typing import final
 import torch
 from torch import Tensor
 
+Device = torch.device | str
+
 EXACT_UP_TO = 4096
 """Numbers in a map up to which the full matrix is kept (128 MB); beyond, a sketch."""
 
@@ -68,20 +70,22 @@ class ExactScatter(Scatter):
     much is allowed for. All products are torch's own: a second BLAS library's threads would fight with the model's.
     """
 
-    def __init__(self, dim: int, unit: float = 1.0, pieces: int = 7) -> None:
+    def __init__(self, dim: int, unit: float = 1.0, pieces: int = 7, device: Device = "cpu") -> None:
         super().__init__()
-        self._dim = dim
+        self._dim, self._device = dim, torch.device(device)
         self._unit = 2.0 ** math.floor(math.log2(unit))  # dividing by a power of two rounds nothing
         self._waiting: list[Tensor] = []
         self._waiting_square = 0.0
         self._cuts = [dim * k // pieces for k in range(pieces + 1)]
-        self._blocks = [torch.zeros(end - start, dim - start, dtype=torch.float64) for start, end in self._ranges()]
+        self._blocks = [
+            torch.zeros(end - start, dim - start, dtype=torch.float64, device=device) for start, end in self._ranges()
+        ]
 
     def _ranges(self) -> list[tuple[int, int]]:
         return list(pairwise(self._cuts))
 
     def _add(self, rows: Tensor, square: float) -> None:
-        self._waiting.append((rows / self._unit).to(_product_dtype()))
+        self._waiting.append((rows / self._unit).to(product_dtype()))
         self._waiting_square += square
         if sum(len(part) for part in self._waiting) >= _PRODUCT_ROWS:
             self._multiply()
@@ -93,14 +97,14 @@ class ExactScatter(Scatter):
         rows = torch.cat(self._waiting)
         lost = len(rows) * self._dim * 2.0**-120 * self._unit**2  # products below float32's smallest number
         self.rounding += (len(rows) + 4) * 2.0**-24 * self._waiting_square + lost
-        with torch.autocast("cpu", enabled=False):
+        with torch.autocast(self._device.type, enabled=False):
             for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
                 block += rows[:, start:end].T @ rows[:, start:]
         self._waiting, self._waiting_square = [], 0.0
 
     def _eigenvalue(self) -> float:
         self._multiply()
-        matrix = torch.zeros(self._dim, self._dim, dtype=torch.float64)
+        matrix = torch.zeros(self._dim, self._dim, dtype=torch.float64, device=self._device)
         for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
             matrix[start:end, start:] = block
             matrix[start:, start:end] = block.T
@@ -111,36 +115,51 @@ class ExactScatter(Scatter):
 class SketchedScatter(Scatter):
     """Frequent directions (Liberty 2013): a few rows B with sum y y^T <= B^T B + removed * I, always.
 
-    So the largest eigenvalue of B^T B plus what was removed is at least the true one. Memory: 2 size x d.
+    So the largest eigenvalue of B^T B plus what was removed is at least the true one. Memory: 2 size x d numbers in
+    one place: first the principal axes of everything earlier, which are orthogonal, then the rows since.
     """
 
-    def __init__(self, dim: int, size: int = 128) -> None:
+    def __init__(self, dim: int, size: int = 128, device: Device = "cpu") -> None:
         super().__init__()
         self._size = size
-        self._rows = torch.zeros(0, dim, dtype=torch.float64)
+        self._rows = torch.empty(2 * size, dim, dtype=torch.float64, device=device)
+        self._filled = 0
+        self._squares = torch.zeros(0, dtype=torch.float64, device=device)
+        """Squared lengths of the axes."""
         self._removed = 0.0
 
     def _add(self, rows: Tensor, square: float) -> None:
-        for part in rows.split(self._size):
-            self._rows = torch.cat([self._rows, part])
-            if len(self._rows) > 2 * self._size:
+        while len(rows):
+            if self._filled == len(self._rows):
                 self._shrink()
+            count = min(len(self._rows) - self._filled, len(rows))
+            self._rows[self._filled : self._filled + count] = rows[:count]
+            self._filled, rows = self._filled + count, rows[count:]
+
+    def _gram(self) -> Tensor:
+        """All inner products of the rows; those of axes with each other are known."""
+        axes, since = self._rows[: len(self._squares)], self._rows[len(self._squares) : self._filled]
+        across = since @ axes.T
+        above = torch.cat([self._squares.diag(), across.T], dim=1)
+        return torch.cat([above, torch.cat([across, since @ since.T], dim=1)])
 
     def _shrink(self) -> None:
         """Rotate to the principal axes, subtract the size-th eigenvalue from all, drop what falls to zero."""
-        values, vectors = torch.linalg.eigh(self._rows @ self._rows.T)
+        values, vectors = torch.linalg.eigh(self._gram())
         removed = max(float(values[-self._size]), 0.0)
         dropped = max(removed, 1e-12 * float(values[-1]))
         kept = values > dropped
         # Rows of `axes` have squared length values[kept]; axes at or below the cut are dropped whole.
-        axes = vectors[:, kept].T @ self._rows
-        self._rows = axes * ((values[kept] - removed) / values[kept]).sqrt()[:, None]
+        axes = vectors[:, kept].T @ self._rows[: self._filled]
+        self._squares = values[kept] - removed
+        self._filled = len(axes)
+        torch.mul(axes, (self._squares / values[kept]).sqrt()[:, None], out=self._rows[: self._filled])
         self._removed += dropped
 
     def _eigenvalue(self) -> float:
-        if not len(self._rows):
+        if not self._filled:
             return self._removed
-        return float(torch.linalg.eigvalsh(self._rows @ self._rows.T)[-1]) + self._removed
+        return float(torch.linalg.eigvalsh(self._gram())[-1]) + self._removed
 
 
 def eigenvalue_from_above(matrix: Tensor) -> float:
@@ -161,11 +180,11 @@ def eigenvalue_from_above(matrix: Tensor) -> float:
     return float(torch.linalg.eigvalsh(matrix)[-1])
 
 
-def make_scatter(dim: int, unit: float) -> Scatter:
+def make_scatter(dim: int, unit: float, device: Device = "cpu") -> Scatter:
     """Exact for small maps, sketched for large ones; `unit` is about the length of the rows."""
-    return ExactScatter(dim, unit) if dim <= EXACT_UP_TO else SketchedScatter(dim)
+    return ExactScatter(dim, unit, device=device) if dim <= EXACT_UP_TO else SketchedScatter(dim, device=device)
 
 
-def _product_dtype() -> torch.dtype:
+def product_dtype() -> torch.dtype:
     """float32, unless torch was told that float32 products may be less precise than float32."""
     return torch.float32 if torch.get_float32_matmul_precision() == "highest" else torch.float64

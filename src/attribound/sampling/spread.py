@@ -27,16 +27,16 @@ class SecondMoments(Statistic):
     def start(self, pilot: Draws, setting: Setting) -> None:
         """The pilot fixes the centre, and what counts as near."""
         self._setting = setting
-        self._centre = pilot.maps.mean(dim=0)
+        self._centre = pilot.on_device.mean(dim=0)
         self._reach = setting.limit + float(self._centre.norm())
-        near = _NEAR * float(torch.linalg.vector_norm(pilot.maps - self._centre, dim=1).max())
+        near = _NEAR * float(torch.linalg.vector_norm(pilot.on_device - self._centre, dim=1).max())
         self._near = near if 0 < near < self._reach else math.inf
         self._far = 0
-        self._scatter = make_scatter(setting.size, unit=min(self._near, self._reach))
+        self._scatter = make_scatter(setting.size, min(self._near, self._reach), self._centre.device)
 
     def add(self, draws: Draws) -> None:
         """Second moments of the draws near the centre; the few far ones are only counted."""
-        rows = draws.maps - self._centre
+        rows = draws.on_device - self._centre
         lengths = torch.linalg.vector_norm(rows, dim=1)
         if float(lengths.max()) > self._near:
             far = lengths > self._near

@@ -3,11 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, final
 
 from torch import Tensor
 
 from attribound.bounds.facts import Fact
+from attribound.bounds.laws import Law
 
 Facts = Mapping[type[Fact], Fact]
 
@@ -22,12 +24,16 @@ class Setting:
         limit: no map is longer than this.
         planned: how many draws are planned at most.
         block: rows whose mean is one draw.
+        alpha: failure probability of everything together.
+        law: the law of the noise.
     """
 
     size: int
     limit: float
     planned: int
+    law: Law
     block: int = 1
+    alpha: float = 1e-3
 
 
 @final
@@ -36,12 +42,18 @@ class Draws:
     """A chunk of independent draws.
 
     Attributes:
-        maps: (n, m) flat maps, float64, on the processor.
+        on_device: (n, m) flat maps, float64, where the model computed them: what goes through all of a large map goes
+            through it there.
         classes: (n,) the class the model gave to each noisy input; None where that is not known or asked.
     """
 
-    maps: Tensor
+    on_device: Tensor
     classes: Tensor | None = None
+
+    @cached_property
+    def maps(self) -> Tensor:
+        """(n, m) the maps on the processor."""
+        return self.on_device.cpu()
 
 
 class Statistic(ABC):

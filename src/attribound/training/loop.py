@@ -11,7 +11,7 @@ from torch import nn
 from attribound import checks as check
 from attribound.data import Dataset
 from attribound.errors import AttriboundError
-from attribound.fields.base import Model
+from attribound.fields.base import Model, forward
 from attribound.hashes import model_hash
 from attribound.noise import Noise
 from attribound.training.base import Objective
@@ -151,5 +151,5 @@ def accuracy(model: Model, data: Dataset, noise: Noise | None = None, seed: int 
         for chosen in torch.arange(len(data)).split(512):
             x, y = data.batch(chosen)
             points = x if noise is None else noise.onto(x, generator)
-            right += int((model(points).argmax(dim=1) == y).sum())
+            right += int((forward(model, points).argmax(dim=1) == y).sum())
     return right / len(data)

@@ -10,6 +10,7 @@ from attribound.training.adversarial import Adversarial
 from attribound.training.augmented import Augmented
 from attribound.training.base import Objective
 from attribound.training.consistency import Consistency
+from attribound.training.denoise import Denoise
 from attribound.training.ig_norm import IgNorm
 from attribound.training.igr import Igr
 from attribound.training.noisy import WithNoise
@@ -23,9 +24,9 @@ OBJECTIVES: dict[str, Callable[..., Objective]] = {
     "ig-norm": IgNorm,
     "igr": lambda epsilon=None, beta=None, **rest: Igr(trades=_changed(Trades(), epsilon=epsilon, beta=beta), **rest),
 }
-"""What can be trained on inputs as they are, or with noise; `noise` and `consistency` need it."""
+"""Objectives on inputs as they are, or with noise; `noise` and `consistency` need it, `denoise` draws its own."""
 
-NAMES = (*OBJECTIVES, "noise", "consistency")
+NAMES = (*OBJECTIVES, "noise", "consistency", "denoise")
 
 
 def make_objective(
@@ -42,6 +43,10 @@ def make_objective(
     if name not in NAMES:
         raise ArgumentError(f"expected an objective ({', '.join(NAMES)}), got {name!r}")
     given: dict[str, Any] = {key: value for key, value in options.items() if value not in (None, False)}
+    if name == "denoise":
+        if noise is not None or augment or given:
+            raise ArgumentError("the objective 'denoise' draws its own noise and turns: leave the other options out")
+        return Denoise()
     if name in ("noise", "consistency") and noise is None:
         raise ArgumentError(f"the objective {name!r} needs --noise gaussian:S or uniform:R")
     try:

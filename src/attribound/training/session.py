@@ -14,8 +14,11 @@ from torch import nn
 from attribound.data import Dataset
 from attribound.errors import ArgumentError
 from attribound.files import write_whole
+from attribound.models import Denoiser
 from attribound.noise import Gaussian, Noise
+from attribound.rounding import percent
 from attribound.training.base import Objective
+from attribound.training.denoise import Denoise, measure_denoising
 from attribound.training.loop import Progress, Report, Schedule, accuracy, fit
 
 
@@ -54,6 +57,7 @@ def train(
         raise ArgumentError(f"{test.name} is empty")
     if out.suffix != ".safetensors":
         raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
+    _check_denoising(model, data, objective)
     out.parent.mkdir(parents=True, exist_ok=True)
     checkpoint = out.with_name(out.name + ".checkpoint")
     fit(model, data, objective, schedule, _patient(report, patience), checkpoint, progress)
@@ -64,7 +68,7 @@ def train(
         "objective": repr(objective),
         "schedule": asdict(schedule),
         "command": command,
-        **measure(model, test, noise or Gaussian(0.25)),
+        **_figures(model, test, objective, noise or Gaussian(0.25)),
         "date": datetime.now(UTC).date().isoformat(),
     }
     weights = {name: value.contiguous() for name, value in model.state_dict().items()}
@@ -72,6 +76,37 @@ def train(
     write_whole(out, save(weights))
     checkpoint.unlink(missing_ok=True)
     return card
+
+
+def summary(card: dict[str, Any]) -> str:
+    """What a card says of the test data, in one line."""
+    inputs = f"({card['test_inputs']:,} inputs of {card['test_data']})"
+    if "psnr" in card:
+        return ", ".join(f"{value:.2f} dB at sigma {level}" for level, value in card["psnr"].items()) + f" {inputs}"
+    return (
+        f"accuracy {percent(card['test_accuracy'], 2)}, {percent(card['test_accuracy_noisy'], 2)} under "
+        f"{card['noise']['kind']} noise of sigma {card['noise']['sigma']:.3g} {inputs}"
+    )
+
+
+def _check_denoising(model: nn.Module, data: Dataset, objective: Objective) -> None:
+    if isinstance(model, Denoiser) != _denoises(objective):
+        raise ArgumentError("--objective denoise trains --arch denoiser, and nothing else does")
+    if isinstance(model, Denoiser):
+        shape = tuple(data.image(0).shape)
+        if len(shape) != 3 or shape[0] != 3 or shape[1] != shape[2]:
+            raise ArgumentError(f"expected square colour pictures (3, N, N) to denoise, got {shape} in {data.name}")
+
+
+def _denoises(objective: Objective) -> bool:
+    """Whether the objective is denoising, whatever it is wrapped in."""
+    while hasattr(objective, "base"):
+        objective = objective.base
+    return isinstance(objective, Denoise)
+
+
+def _figures(model: nn.Module, test: Dataset, objective: Objective, noise: Noise) -> dict[str, Any]:
+    return measure_denoising(model, test) if _denoises(objective) else measure(model, test, noise)
 
 
 def measure(model: nn.Module, test: Dataset, noise: Noise) -> dict[str, Any]:

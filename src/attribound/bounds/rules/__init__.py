@@ -3,9 +3,10 @@
 from attribound.bounds.rules.base import Rule
 from attribound.bounds.rules.covariance import Covariance
 from attribound.bounds.rules.curvature import Curvature
+from attribound.bounds.rules.moment import Moment
 from attribound.bounds.rules.tight import Tight
 
-RULES: tuple[Rule, ...] = (Tight(), Covariance(), Curvature())
+RULES: tuple[Rule, ...] = (Tight(), Covariance(), Curvature(), Moment())
 """Every rule; a new one adds a file and a word here."""
 
 __all__ = ["RULES", "Rule"]

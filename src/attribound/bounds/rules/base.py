@@ -1,13 +1,19 @@
 """The one interface of rules: from evidence and epsilon to what is certified."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
 
 from attribound.bounds.facts import Fact
+from attribound.bounds.tight import VACUOUS
 from attribound.checks import FloatArray
 
 if TYPE_CHECKING:
     from attribound.bounds.evidence import Evidence
+
+ROUNDING = 1e-12
+"""Certified cosines are lowered and displacements raised by this, far more than float64 loses."""
 
 
 class Rule(ABC):
@@ -19,11 +25,13 @@ class Rule(ABC):
         name: as records and people call it.
         words: what it rests on, in words.
         needs: the facts without which it says nothing.
+        rounded: whether its cosines are exact thresholds, rounded where they were derived.
     """
 
     name: ClassVar[str]
     words: ClassVar[str]
     needs: ClassVar[tuple[type[Fact], ...]]
+    rounded: ClassVar[bool] = False
 
     def applies(self, evidence: "Evidence") -> bool:
         """Whether all facts are there; a rule for some laws only asks the law for what it needs."""
@@ -32,6 +40,16 @@ class Rule(ABC):
     @abstractmethod
     def cosine(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """Lower bound on the cosine between the maps before and after any change up to epsilon; -1.0: nothing."""
+
+    @final
+    def certified(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
+        """`cosine`, lowered by more than float64 loses unless the rule rounded by itself; never below 0 if above -1."""
+        cosine = np.asarray(self.cosine(evidence, epsilon))
+        return np.where(cosine > VACUOUS, np.maximum(cosine - (0.0 if self.rounded else ROUNDING), 0.0), VACUOUS)
+
+    def problems(self, evidence: "Evidence") -> list[str]:
+        """Stored facts that do not follow from others, in words."""
+        return []
 
     @abstractmethod
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:

@@ -1,102 +1,118 @@
-const OPTIONS = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: false };
-const drawn = [];
+const STYLES = ["c0", "c1", "c2", "c3", "c4", "c5"];
+const EPSILON = "epsilon: l2 size of the change";
+const stops = Array.from({ length: data.scale.count }, (_, place) => (place + 1) * data.scale.step);
+const amount = (units) => units / 10 ** data.scale.digits;
 
-function theme() {
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(name).trim();
-  const axis = { gridcolor: colour("--grid"), linecolor: colour("--line"), tickcolor: colour("--line") };
-  return {
-    font: { color: colour("--ink"), family: getComputedStyle(document.body).fontFamily, size: 13 },
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", axis,
-    hover: { bgcolor: colour("--panel"), bordercolor: colour("--line"), font: { color: colour("--ink") } },
-  };
-}
+// Counted shares are rounded down: 9,996 of 10,000 are 99.9 %.
+const percentDown = (count, all) => `${(Math.floor(1000 * count / all) / 10).toFixed(1)} %`;
 
-function themed(layout) {
-  const { axis, hover, ...rest } = theme();
-  const height = layout.height + (innerWidth < 560 ? 70 : 0);
-  return { ...layout, ...rest, height, hoverlabel: hover, xaxis: titled(layout.xaxis, axis), yaxis: titled(layout.yaxis, axis) };
-}
+// The first stop at or beyond a size: what is proved there covers it.
+const stopAt = (value) => stops.findIndex((units) => amount(units) >= value);
 
-function titled(given, axis) {
-  return { ...given, ...axis, title: { ...given.title, font: { size: 13 } } };
-}
-
-function draw(id, figure) {
-  const place = at(id);
-  if (!place || !figure) return;
-  Plotly.react(place, figure.data, themed(figure.layout), OPTIONS);
-  if (!drawn.includes(id)) drawn.push(id);
-}
-
-function chosenLine() {
-  const sorted = rows.epsilon.map((values) => values[state.cosine]).filter((units) => units > 0).sort((a, b) => a - b);
-  const scale = 10 ** data.digits, x = [0], y = [sorted.length / total];
-  sorted.forEach((units, place) => {
-    if (units === sorted[place + 1]) return;
-    x.push(units / scale);
-    y.push((sorted.length - place - 1) / total);
-  });
-  return { x, y };
+function shareLine(column, style, name) {
+  const counts = data.counts.holds[column], any = counts[0] ?? 0;
+  return { name, style, steps: true, x: [0, ...stops.map(amount)], y: [any, ...counts].map((count) => count / data.total), column };
 }
 
 function drawFractions() {
-  const figure = data.charts.fractions;
-  if (!figure || !at("chart-fractions")) return;
-  const name = `chosen: cosine ${data.cosines[state.cosine]}`;
-  Object.assign(figure.data[0], chosenLine(), { name, line: { ...figure.data[0].line, shape: "hv" } });
-  figure.data[0].hovertemplate = `${name}: %{y:.1%} at epsilon %{x:.3f}<extra></extra>`;
-  const x = state.epsilon / 10 ** data.digits;
-  figure.layout.shapes = [{ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: theme().font.color, width: 1.5, dash: "dot" } }];
-  const right = x > figure.layout.xaxis.range[1] / 2;
-  figure.layout.annotations = [{
-    x, y: 0.02, yref: "paper", yanchor: "bottom", xanchor: right ? "right" : "left", xshift: right ? -4 : 4,
-    showarrow: false, bgcolor: theme().hover.bgcolor, text: `epsilon ${shown(state.epsilon)}`,
-  }];
-  draw("chart-fractions", figure);
+  const place = at("chart-fractions");
+  if (!place) return;
+  const chosen = state.cosine, lines = [];
+  data.drawn.forEach((column, number) => {
+    if (column !== chosen) lines.push(shareLine(column, STYLES[number % 6], `cosine ${data.cosines[column]}`));
+  });
+  lines.push(shareLine(chosen, "chosen", `chosen: cosine ${data.cosines[chosen]}`));
+  const last = Math.max(...lines.map((line) => data.counts.holds[line.column].findLastIndex((count) => count > 0)), stop());
+  for (const line of lines) for (const axis of ["x", "y"]) line[axis] = line[axis].slice(0, last + 3);
+  plot(place, {
+    x: { title: EPSILON, top: amount(stops[Math.min(last + 1, stops.length - 1)]) * 1.01 },
+    y: { title: `share of all ${data.nouns}`, top: 1.02, percent: true },
+    lines,
+    mark: { x: amount(state.epsilon), text: `epsilon ${shown(state.epsilon)}` },
+    tip: (value) => {
+      const here = stopAt(value);
+      if (here < 0) return [];
+      const rest = lines.map((line) => `${line.name}: ${percentDown(data.counts.holds[line.column][here], data.total)}`);
+      return [`epsilon ${shown(stops[here])}`, ...rest.reverse()];
+    },
+  });
+}
+
+function drawBand() {
+  const figure = data.charts.band, place = at("chart-band");
+  if (!figure || !place) return;
+  const styles = ["chosen", "broken"];
+  const lines = figure.lines.map((line, number) => ({
+    name: line.name, style: styles[number], steps: true, fill: number === 0,
+    x: figure.x.slice(0, line.counts.length), y: line.counts.map((count) => count / figure.total),
+  }));
+  plot(place, {
+    x: { title: EPSILON, top: figure.top }, y: { title: "share of attacked inputs", top: 1.02, percent: true }, lines,
+    tip: (value) => {
+      const point = figure.x.findIndex((known) => known >= value);
+      if (point < 0) return [];
+      const known = figure.lines.filter((line) => point < line.counts.length);
+      return [`epsilon ${value.toFixed(3)}`, ...known.map((line) => `${line.name}: ${percentDown(line.counts[point], figure.total)}`)];
+    },
+  });
+}
+
+function drawScan() {
+  const figure = data.charts.scan, place = at("chart-scan");
+  if (!figure || !place) return;
+  const top = Math.max(...figure.x, 1e-9) * 1.15;
+  plot(place, {
+    x: { title: figure.title, top }, y: { title: "accuracy under noise", top: 1.05, percent: true },
+    lines: [
+      { name: "accuracy without noise", style: "c5", x: [0, top], y: [figure.accuracy, figure.accuracy] },
+      { name: "noise levels", style: "c1", dots: true, x: figure.x, y: figure.y, names: figure.names },
+    ],
+    tip: (value) => {
+      const near = figure.x.map((known) => Math.abs(known - value));
+      return [figure.texts[near.indexOf(Math.min(...near))]];
+    },
+  });
 }
 
 // A cosine proved at epsilon holds for every smaller change, so the line steps down before each known point.
 function drawCurve(row) {
-  const curve = data.details[row].curve, x = [0], y = [1];
-  curve.forEach((value, place) => { if (value >= 0) { x.push(data.grid[place]); y.push(value / 1000); } });
-  if (x.length === 1) { Plotly.purge(at("large-curve")); at("large-curve").textContent = "No curve: nothing is " + data.word + "."; return; }
-  at("large-curve").replaceChildren();
-  const traces = [{ x, y, name: data.word, mode: "lines", line: { shape: "vh", width: 2.6, color: "#1a7f64" }, fill: "tozeroy", fillcolor: "rgba(26,127,100,0.16)", hovertemplate: "cosine at least %{y:.3f} at epsilon %{x:.3f}<extra></extra>" }];
+  const curve = data.details[row].curve, place = at("large-curve"), x = [0], y = [1];
+  curve.forEach((value, stop) => { if (value >= 0) { x.push(amount(stops[stop])); y.push(value / 1000); } });
+  if (x.length === 1) { place.textContent = `No curve: nothing is ${data.word}.`; return; }
+  const lines = [{ name: `${data.word}: cosine at least`, style: "chosen", steps: true, fill: true, x, y }];
   const found = data.findings[row];
-  if (found) traces.push({ x: [Number(found.epsilon)], y: [Number(found.worst)], name: "worst found by attack", mode: "markers", marker: { size: 11, symbol: "x", color: "#c8553d" }, hovertemplate: "attack: cosine %{y:.3f} at epsilon %{x:.3f}<extra></extra>" });
-  const layout = {
-    height: 280, margin: { l: 58, r: 14, t: 10, b: 48 }, dragmode: false, showlegend: true, legend: { orientation: "h", y: 1.03, yanchor: "bottom" },
-    xaxis: { title: { text: "epsilon: l2 size of the change" }, rangemode: "tozero", zeroline: false },
-    yaxis: { title: { text: "cosine at least" }, range: [0, 1.03], zeroline: false },
-  };
-  Plotly.newPlot(at("large-curve"), traces, themed(layout), OPTIONS);
+  if (found) lines.push({ name: "worst found by attack", style: "broken", points: true, x: [Number(found.epsilon)], y: [Math.max(Number(found.worst), 0)] });
+  plot(place, {
+    height: 260, x: { title: EPSILON, top: Math.max(x.at(-1), found ? Number(found.epsilon) : 0) * 1.05 }, y: { title: "cosine at least", top: 1.03 }, lines,
+    tip: (value) => {
+      const here = stopAt(value);
+      return here < 0 || !(curve[here] >= 0) ? [] : [`epsilon ${shown(stops[here])}`, `cosine at least ${(curve[here] / 1000).toFixed(3)}`];
+    },
+  });
 }
 
-function drawFeatures(row) {
-  const features = data.details[row].features, place = at("large-features");
-  Plotly.purge(place);
-  place.replaceChildren();
-  if (!features) return;
-  const colours = { plain: "#7a7a7a", smoothed: "#2b7bba", attacked: "#c8553d" };
-  const traces = Object.entries(features).map(([key, y]) => ({
-    type: "bar", name: NAMES[key], y, x: y.map((_, number) => number), marker: { color: colours[key] }, hovertemplate: "feature %{x}: %{y:.3f}<extra></extra>",
-  }));
-  const layout = {
-    height: 240, margin: { l: 58, r: 14, t: 10, b: 48 }, dragmode: false, legend: { orientation: "h", y: 1.03, yanchor: "bottom" },
-    xaxis: { title: { text: "feature" } }, yaxis: { title: { text: "share of the map" }, zeroline: true },
-  };
-  Plotly.newPlot(place, traces, themed(layout), OPTIONS);
+const BAR_STYLES = { plain: "c5", smoothed: "c1", attacked: "c2" };
+
+function drawFeatures(row, place, most) {
+  const features = data.details[row].features;
+  if (!features) { place.replaceChildren(); return; }
+  const groups = Object.fromEntries(Object.entries(features.values).map(([key, values]) => [key, values.slice(0, most)]));
+  bars(place, features.names.slice(0, most), most <= 6 ? { smoothed: groups.smoothed ?? Object.values(groups)[0] } : groups, BAR_STYLES);
+  if (most <= 6) return;
+  const names = Object.keys(groups).map((key) => make("li", {}, make("span", { className: `swatch ${BAR_STYLES[key]}` }), NAMES[key]));
+  place.prepend(make("ul", { className: "key" }, ...names));
+  const left = features.of - Math.min(features.of, most);
+  if (left > 0) place.append(make("p", { className: "hint", text: `The ${features.names.length} largest of ${features.of} values; bars are shares of the map's length.` }));
 }
 
 function drawAll() {
   drawFractions();
-  draw("chart-band", data.charts.band);
-  draw("chart-scan", data.charts.scan);
+  drawBand();
+  drawScan();
   if (at("large").open && opened !== null) drawCurve(opened);
 }
 
 function setUpCharts() {
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-  matchMedia("print").addEventListener("change", drawAll);
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawAll(); } });
 }

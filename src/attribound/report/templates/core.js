@@ -1,13 +1,16 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const at = (id) => document.getElementById(id);
-const rows = data.rows, total = rows.item.length;
-const state = { cosine: data.start.cosine, epsilon: data.start.epsilon, sort: "item", class: "", status: "" };
+const rows = data.rows, held = rows.item.length;
+const state = { cosine: data.start.cosine, epsilon: (data.start.stop + 1) * data.scale.step, sort: "item", class: "", status: "" };
 
 // Epsilons are whole numbers of the last digit shown, rounded down where they were made: comparing them is exact.
-const shown = (units) => (units / 10 ** data.digits).toFixed(data.digits);
+const shown = (units) => (units / 10 ** data.scale.digits).toFixed(data.scale.digits);
 const budget = (row) => rows.epsilon[row][state.cosine];
+const visibleBudget = (row) => rows.visible[row][state.cosine];
 const holds = (row) => budget(row) > 0 && budget(row) >= state.epsilon;
 const className = (label) => label === null ? "unknown" : label in data.classes ? data.classes[label] : String(label);
+const stop = () => state.epsilon / data.scale.step - 1;
+const count = (table) => data.counts[table][state.cosine][stop()] ?? 0;
 
 function fill(sentence, values) {
   return sentence.replace(/\{(\w+)\}/g, (all, key) => key in values ? values[key] : all);
@@ -24,22 +27,32 @@ function make(tag, options = {}, ...children) {
   return element;
 }
 
+// The counts are over all records, also those that the table does not hold.
 function verdict() {
-  let count = 0;
-  for (let row = 0; row < total; row += 1) count += holds(row);
   const values = {
-    count, epsilon: shown(state.epsilon), cosine: data.cosines[state.cosine], degrees: data.degrees[state.cosine],
+    count: count("holds"), correct: count("correct"), visible: count("visible"),
+    epsilon: shown(state.epsilon), cosine: data.cosines[state.cosine], degrees: data.degrees[state.cosine],
   };
-  at("verdict").textContent = fill(count ? data.sentences.some : data.sentences.none, values);
+  at("verdict").textContent = fill(values.count ? data.sentences.some : data.sentences.none, values);
+  at("seen").textContent = values.count ? fill(data.sentences.seen, values) : "";
   at("epsilon-shown").textContent = values.epsilon;
   at("cosine-shown").textContent = `at most ${values.degrees} degrees (cosine ${values.cosine})`;
   at("epsilon").setAttribute("aria-valuetext", `epsilon ${values.epsilon}`);
   at("cosine").setAttribute("aria-valuetext", `cosine ${values.cosine}, ${values.degrees} degrees`);
+  caution(Number(values.cosine), values.count);
+}
+
+function caution(cosine, some) {
+  data.cautions.forEach((one, number) => {
+    const fits = "upto" in one ? cosine <= one.upto : cosine > one.above;
+    at(`caution-${number}`).hidden = !(fits && some);
+  });
 }
 
 const kept = {
   holds: (row) => holds(row),
   not: (row) => !holds(row),
+  wrong: (row) => rows.label[row] !== null && rows.label[row] !== rows.prediction[row],
   attacked: (row) => row in data.findings,
   violated: (row) => row in data.findings && data.findings[row].violated,
 };
@@ -47,7 +60,7 @@ const kept = {
 function selection() {
   const chosen = [];
   const wanted = state.status;
-  for (let row = 0; row < total; row += 1) {
+  for (let row = 0; row < held; row += 1) {
     if (state.class !== "" && String(rows.label[row]) !== state.class) continue;
     if (wanted !== "" && !(wanted in kept ? kept[wanted](row) : rows.status[row] === wanted.slice(1))) continue;
     chosen.push(row);
@@ -67,12 +80,13 @@ function pill(row) {
   if (!holds(row)) return make("span", { className: "pill no", text: "not " + data.word + " here" });
   return data.guaranteed
     ? make("span", { className: "pill yes", text: "proved" })
-    : make("span", { className: "pill assumed", text: "assumed" });
+    : make("span", { className: "pill assumed", text: data.word });
 }
 
 function setUp() {
   if (!at("epsilon")) return;
-  Object.assign(at("epsilon"), { min: data.step, max: data.top, step: data.step, value: state.epsilon });
+  const step = data.scale.step;
+  Object.assign(at("epsilon"), { min: step, max: step * data.scale.count, step, value: state.epsilon });
   Object.assign(at("cosine"), { min: 0, max: data.cosines.length - 1, step: 1, value: state.cosine });
   at("epsilon").addEventListener("input", (event) => { state.epsilon = Number(event.target.value); update(); });
   at("cosine").addEventListener("input", (event) => { state.cosine = Number(event.target.value); update(); });
@@ -83,6 +97,7 @@ function setUpFilters() {
   const labels = [...new Set(rows.label)].filter((label) => label !== null).sort((a, b) => a - b);
   at("class").append(...labels.map((label) => make("option", { value: String(label), text: className(label) })));
   const options = [["holds", data.word + " at the chosen epsilon"], ["not", "not " + data.word + " there"]];
+  if (labels.length) options.push(["wrong", "classified wrongly"]);
   if (Object.keys(data.findings).length) options.push(["attacked", "attacked"], ["violated", "violated by an attack"]);
   for (const status of [...new Set(rows.status)].sort()) options.push(["=" + status, "status: " + status]);
   at("status").append(...options.map(([value, text]) => make("option", { value, text })));

@@ -1,9 +1,14 @@
+// Some columns are the same as others and are stored once.
+function columns() {
+  const twins = Object.entries(data.download.twins).map(([key, other]) => [key, data.download.columns[other]]);
+  return { ...data.download.columns, ...Object.fromEntries(twins) };
+}
+
 function records() {
-  return rows.item.map((_, row) => {
+  const all = Object.entries(columns());
+  return Array.from({ length: data.download.count }, (_, row) => {
     const record = { ...data.download.shared };
-    for (const [key, column] of Object.entries(data.download.columns)) {
-      if (column[row] !== null) record[key] = column[row];
-    }
+    for (const [key, column] of all) if (column[row] !== null) record[key] = column[row];
     return record;
   });
 }
@@ -31,7 +36,7 @@ function cell(value) {
 }
 
 function asCsv() {
-  const heads = [...Object.keys(data.download.columns), ...Object.keys(data.download.shared)];
+  const heads = [...Object.keys(columns()), ...Object.keys(data.download.shared)];
   const lines = records().map((record) => heads.map((head) => cell(record[head])).join(","));
   return [heads.map(cell).join(","), ...lines].join("\n") + "\n";
 }

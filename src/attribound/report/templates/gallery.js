@@ -1,5 +1,7 @@
-const CARDS = 24, LINES = 25;
-const NAMES = { input: "input", plain: "plain map", smoothed: "smoothed map", attacked: "attacked map" };
+const CARDS = 24, LINES = 25, BARS = 6;
+const NAMES = { input: "input", plain: "plain map", smoothed: "smoothed map", attacked: "attacked map", struck: "attacked input", change: "the change" };
+const STRIP = ["input", "plain", "smoothed", "attacked"];
+const LAID = ["plain", "smoothed", "attacked"];
 let current = [], shownCards = CARDS, page = 0, opened = null;
 
 function title(row) {
@@ -9,36 +11,54 @@ function title(row) {
 function claim(row) {
   if (rows.status[row] === "error") return `Failed: ${rows.note[row]}`;
   if (budget(row) <= 0) return `Nothing is ${data.word} at cosine ${data.cosines[state.cosine]}.`;
-  return `Keeps cosine ${data.cosines[state.cosine]} up to epsilon ${shown(budget(row))}.`;
+  return `Keeps cosine ${data.cosines[state.cosine]} up to epsilon ${shown(budget(row))} (maps as sampled: ${shown(visibleBudget(row))}).`;
 }
 
 function attackText(row) {
   const found = data.findings[row];
   if (!found) return "";
+  const label = found.kept ? "" : " The prediction changed.";
   const end = found.violated ? " This violates the certificate." : "";
-  return `Attacked at epsilon ${found.epsilon} (${found.method}): worst cosine found ${found.worst}, ${data.word} ${found.certified}.${end}`;
+  return `Attacked at epsilon ${found.epsilon} (${found.method}): worst cosine found ${found.worst}, ${data.word} ${found.certified}.${label}${end}`;
 }
 
-function pictures(row) {
-  const detail = data.details[row];
-  return Object.entries(NAMES).map(([key, name]) => {
-    const cosine = detail.cosines[key];
-    const words = cosine === undefined ? name : `${name}, cosine ${cosine}`;
-    const uri = detail.pictures[key];
-    const picture = uri
-      ? make("img", { src: uri, alt: `${words}, ${title(row)}` })
-      : make("span", { className: "absent", text: "not attacked" });
-    return make("span", {}, picture, uri ? words : "");
-  });
+function caption(row, key) {
+  const detail = data.details[row], cosine = detail.cosines[key];
+  if (key === "change") return `the change, l2 size ${detail.change.length}, times ${detail.change.factor}`;
+  return cosine === undefined ? NAMES[key] : `${NAMES[key]}, cosine ${cosine}`;
+}
+
+// A map that is coarser than its input is laid over it, smoothly for the eye; cell borders are drawn on request.
+function picture(row, key) {
+  const detail = data.details[row], words = `${caption(row, key)}, ${title(row)}`, size = detail.large ? "large" : "small";
+  if (!detail.cells || !LAID.includes(key)) return make("img", { src: detail.pictures[key], alt: words, className: size });
+  const grid = make("span", { className: "borders", "aria-hidden": "true" });
+  grid.style.setProperty("--rows", detail.cells[0]);
+  grid.style.setProperty("--columns", detail.cells[1]);
+  return make("span", { className: "stack", role: "img", "aria-label": `${words}, laid over the input` },
+    make("img", { src: detail.pictures.input, alt: "", className: size }), make("img", { src: detail.pictures[key], alt: "", className: "over" }), grid);
+}
+
+function pictures(row, keys) {
+  const given = keys.filter((key) => key in data.details[row].pictures);
+  return given.map((key) => make("span", {}, picture(row, key), caption(row, key)));
+}
+
+function opener(row, text, options) {
+  const button = make("button", { type: "button", ...options }, ...text);
+  button.addEventListener("click", () => enlarge(row));
+  return button;
 }
 
 function card(row) {
   const detail = data.details[row];
-  const parts = [make("h3", {}, make("span", { text: title(row) }), pill(row))];
+  const parts = [make("h3", {}, opener(row, [title(row)], { className: "link", "aria-label": `Open ${title(row)}` }), pill(row))];
   if (Object.keys(detail.pictures).length) {
-    const strip = make("button", { type: "button", className: "pictures strip", "aria-label": `Enlarge ${title(row)}` }, ...pictures(row));
-    strip.addEventListener("click", () => enlarge(row));
-    parts.push(strip);
+    parts.push(opener(row, pictures(row, STRIP), { className: "pictures strip", "aria-label": `Enlarge ${title(row)}` }));
+  } else if (detail.features) {
+    const place = make("div", { className: "features", role: "img", "aria-label": `Largest values of the smoothed map: ${detail.features.names.slice(0, BARS).join(", ")}` });
+    drawFeatures(row, place, BARS);
+    parts.push(place);
   }
   if (rows.prediction[row] !== null && rows.prediction[row] !== rows.label[row]) {
     parts.push(make("p", { text: `Predicted and explained as ${className(rows.prediction[row])}.` }));
@@ -48,24 +68,26 @@ function card(row) {
 }
 
 function drawCards() {
-  const pictured = current.filter((row) => row in data.details && Object.keys(data.details[row].pictures).length);
-  at("cards").replaceChildren(...pictured.slice(0, shownCards).map(card));
-  at("more").hidden = pictured.length <= shownCards;
-  at("more").textContent = `Show more (${pictured.length - Math.min(shownCards, pictured.length)} left)`;
+  const drawn = current.filter((row) => row in data.details && (Object.keys(data.details[row].pictures).length || data.details[row].features));
+  at("cards").replaceChildren(...drawn.slice(0, shownCards).map(card));
+  at("more").hidden = drawn.length <= shownCards;
+  at("more").textContent = `Show more (${drawn.length - Math.min(shownCards, drawn.length)} left)`;
 }
+
+const HEADS = ["class", "predicted", "status", "", "as sampled", "holds here", "rule", "attack found", "note"];
 
 function line(row) {
   const name = row in data.details
-    ? make("button", { type: "button", className: "link", text: String(rows.item[row]), "aria-label": `Open ${title(row)}` })
+    ? opener(row, [String(rows.item[row])], { className: "link", "aria-label": `Open ${title(row)}` })
     : make("span", { text: String(rows.item[row]) });
-  if (row in data.details) name.addEventListener("click", () => enlarge(row));
-  const found = data.findings[row];
+  const found = data.findings[row], failed = rows.status[row] === "error";
   const cells = [
     className(rows.label[row]), rows.prediction[row] === null ? "" : className(rows.prediction[row]), rows.status[row],
-    rows.status[row] === "error" ? "" : shown(budget(row)), holds(row) ? "yes" : "no", rows.rule[row],
+    failed ? "" : shown(budget(row)), failed ? "" : shown(visibleBudget(row)), holds(row) ? "yes" : "no", rows.rule[row],
     found ? (found.violated ? "VIOLATED: " : "") + `cosine ${found.worst} at ${found.epsilon}` : "", rows.note[row],
   ];
-  return make("tr", { "data-row": row }, make("th", { scope: "row" }, name), ...cells.map((text) => make("td", { text })));
+  const tds = cells.map((text, number) => make("td", { text, "data-head": HEADS[number] || `${data.word} epsilon` }));
+  return make("tr", { "data-row": row }, make("th", { scope: "row", "data-head": data.noun }, name), ...tds);
 }
 
 function drawTable() {
@@ -80,13 +102,12 @@ function drawTable() {
 
 function enlarge(row) {
   opened = row;
-  const detail = data.details[row];
   at("large-title").textContent = title(row);
   at("large-text").textContent = [claim(row), attackText(row)].filter(Boolean).join(" ");
-  at("large-pictures").replaceChildren(...(Object.keys(detail.pictures).length ? pictures(row) : []));
+  at("large-pictures").replaceChildren(...pictures(row, Object.keys(NAMES)));
   if (!at("large").open) at("large").showModal();
   drawCurve(row);
-  drawFeatures(row);
+  drawFeatures(row, at("large-features"), 24);
   at("before").disabled = neighbour(-1) === undefined;
   at("after").disabled = neighbour(1) === undefined;
 }
@@ -108,12 +129,14 @@ function setUpGallery() {
   at("large").addEventListener("click", (event) => { if (event.target === at("large")) at("large").close(); });
   at("csv").addEventListener("click", () => save("csv", "text/csv", asCsv()));
   at("json").addEventListener("click", () => save("json", "application/json", asJson()));
+  at("borders")?.addEventListener("change", (event) => document.body.classList.toggle("bordered", event.target.checked));
 }
 
 function drawGallery() {
   if (!at("cards")) return;
   current = selection();
-  at("count").textContent = `${current.length} of ${total} ${data.nouns}`;
+  const all = held < data.total ? ` (the page holds ${held} of ${data.total})` : "";
+  at("count").textContent = `${current.length} of ${held} ${data.nouns}${all}`;
   drawCards();
   drawTable();
 }

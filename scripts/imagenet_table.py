@@ -1,0 +1,182 @@
+"""Prove what stored draws say and write results/imagenet.json and .md: `python scripts/imagenet_table.py --draws DIR`.
+
+Stage 2; stage 1, scripts/measure_imagenet.py, made the draws. They go through the same statistics as in `certify`, in
+the same chunks, so the numbers are those of a certificate. Seconds per photo: run it again after every improvement.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attribound.bounds.cells import Majority, Votes
+from attribound.fields.bounded import Unit
+from attribound.fields.reshaped import centre
+from attribound.metrics import cosine_similarity
+from attribound.noise import Gaussian
+from attribound.sampling import Draws, Estimate, Plan, default_statistics, estimate
+
+OUT = Path(__file__).parent.parent / "results" / "imagenet"
+ALPHA, COSINE = 1e-3, 0.8
+FRACTIONS, RADII = (0.5, 0.3, 0.1), (0.05, 0.1, 0.17, 0.22)
+DIM = 3 * 224 * 224
+SHAPES = {
+    "gradcam": lambda maps: centre(maps[:, 0].clamp(min=0)),
+    "gradcam-signed": lambda maps: centre(maps[:, 0]),
+    "layercam": lambda maps: centre(maps[:, 1].clamp(min=0)),
+    "gradcam++": lambda maps: centre(maps[:, 2].clamp(min=0)),
+    "gradcam, not centred": lambda maps: maps[:, 0].clamp(min=0).double(),
+}
+"""How each method's map follows from what is stored: signed maps of Grad-CAM, LayerCAM and Grad-CAM++."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What `estimate` asks of a field: unit maps."""
+
+    limit: float = 1.0
+    block: int = 1
+    stated: tuple = ()
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Draws from a file, in place of a `Source`."""
+
+    maps: Tensor
+    classes: Tensor
+    rows: int
+    noise: Gaussian
+    x: Tensor
+    field: Limit = Limit()
+
+    def chunk_rows(self, planned: int) -> int:
+        """As when they were drawn."""
+        return self.rows
+
+    def chunks(self, planned: int) -> Iterator[Draws]:
+        """Chunk by chunk."""
+        parts = zip(self.maps.split(self.rows), self.classes.split(self.rows), strict=True)
+        return (Draws(maps, classes) for maps, classes in parts)
+
+
+def unit(maps: Tensor) -> Tensor:
+    """Flat maps of length 1, as `Unit` makes them."""
+    return Unit.bound(None, maps.flatten(1).double())
+
+
+def prove(stored: dict[str, np.ndarray], sigma: float, method: str) -> tuple[Estimate, float]:
+    """What the draws prove about one method's map, and its fidelity."""
+    shape = SHAPES[method]
+    maps, classes = unit(shape(torch.from_numpy(stored["maps"]))), torch.from_numpy(stored["classes"])
+    source = Stored(maps, classes, int(stored["chunk"]), Gaussian(sigma), torch.empty(DIM, device="meta"))
+    result = estimate(source, Plan(len(maps), ALPHA), maps.shape[1:], default_statistics(cells=FRACTIONS))
+    plain = unit(shape(torch.from_numpy(stored["plain"])[None]))
+    return result, float(cosine_similarity(plain, result.map[None]))
+
+
+def photo_row(path: Path, sigma: float, method: str) -> tuple[dict, Tensor]:
+    """One photo's numbers and its smoothed map."""
+    stored = dict(np.load(path))
+    result, fidelity = prove(stored, sigma, method)
+    label, target, classes = int(stored["label"]), int(stored["target"]), stored["classes"]
+    votes, law = result.evidence.fact(Votes), result.evidence.law
+    radii = {fraction: votes.radii(fraction, law)[1] for fraction in FRACTIONS}
+    row = {
+        "photo": str(stored["name"]),
+        "norm": float(result.map.norm()),
+        "epsilon": float(result.evidence.max_epsilon(COSINE)),
+        "rule": result.evidence.rule_at(float(result.evidence.max_epsilon(COSINE))),
+        "fidelity": fidelity,
+        "correct": None if label < 0 else target == label,
+        "correct_noisy": None if label < 0 else float((classes == label).mean()),
+        "prediction_kept": float((classes == target).mean()),
+        "prediction_radius": float(result.evidence.fact(Majority).radius(law)),
+        "cells": {f"{k:g}": {f"{r:g}": float((radii[k] >= r).mean()) for r in RADII} for k in FRACTIONS},
+    }
+    return row, result.map
+
+
+def chance(maps: list[Tensor]) -> float:
+    """The 90 % quantile of the cosines between maps of different photos."""
+    flat = torch.stack([one / one.norm() for one in maps])
+    rows, columns = torch.triu_indices(len(flat), len(flat), 1)
+    return float(torch.quantile((flat @ flat.T)[rows, columns], 0.9))
+
+
+def summary(arch: str, sigma: float, method: str, paths: list[Path]) -> dict:
+    """One line of the table, with every photo's numbers."""
+    rows, maps = zip(*(photo_row(path, sigma, method) for path in paths), strict=True)
+    level = chance(list(maps)) if len(maps) > 2 else None
+
+    def middle(key: str) -> float | None:
+        known = [row[key] for row in rows if row[key] is not None]
+        return statistics.median_low(known) if known else None
+
+    def mean(key: str) -> float | None:
+        known = [row[key] for row in rows if row[key] is not None]
+        return statistics.fmean(known) if known else None
+
+    return {
+        "model": arch,
+        "sigma": sigma,
+        "method": method,
+        "photos": len(rows),
+        "norm": middle("norm"),
+        "epsilon": middle("epsilon"),
+        "fidelity": middle("fidelity"),
+        "chance": level,
+        "accuracy": mean("correct"),
+        "accuracy_noisy": mean("correct_noisy"),
+        "prediction_kept": mean("prediction_kept"),
+        "cells": {r: statistics.fmean(row["cells"]["0.5"][r] for row in rows) for r in rows[0]["cells"]["0.5"]},
+        "rows": rows,
+    }
+
+
+def markdown(lines: list[dict]) -> str:
+    """The table, one line per (model, sigma, method)."""
+    head = ("model", "sigma", "method", "photos", "norm / limit", "certified epsilon(0.8)", "fidelity", "chance")
+    head += ("accuracy", "under noise", "prediction kept", "cells proved at 0.1 (K = 50 %)")
+    rows = [" | ".join(head), " | ".join("---" for _ in head)]
+    for line in lines:
+        keys = ("norm", "epsilon", "fidelity", "chance", "accuracy", "accuracy_noisy", "prediction_kept")
+        numbers = ["" if line[key] is None else f"{np.floor(line[key] * 1000) / 1000:.3f}" for key in keys]
+        numbers.append(f"{100 * line['cells']['0.1']:.0f} %")
+        rows.append(" | ".join([line["model"], f"{line['sigma']:g}", line["method"], str(line["photos"]), *numbers]))
+    return "\n".join(f"| {row} |" for row in rows)
+
+
+def groups(folder: Path) -> dict[tuple[str, float], list[Path]]:
+    """The files of draws by model and sigma."""
+    found: dict[tuple[str, float], list[Path]] = {}
+    for path in sorted(folder.glob("*.npz")):
+        arch, sigma, _ = path.stem.rsplit("-", 2)
+        found.setdefault((arch, float(sigma)), []).append(path)
+    return dict(sorted(found.items()))
+
+
+def main() -> None:
+    """Prove everything that is stored."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=Path, required=True)
+    parser.add_argument("--methods", nargs="+", default=list(SHAPES))
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    lines = [
+        summary(arch, sigma, method, paths)
+        for (arch, sigma), paths in groups(chosen.draws).items()
+        for method in chosen.methods
+    ]
+    OUT.with_suffix(".json").write_text(json.dumps({"alpha": ALPHA, "cosine": COSINE, "lines": lines}, indent=1) + "\n")
+    print(markdown(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""Sample class activation maps of photos under noise: `python scripts/measure_imagenet.py --model FILE --arch A ...`.
+
+Stage 1 of results/imagenet.md; stage 2 is scripts/imagenet_table.py. One file of draws per (model, sigma, photo) goes
+to --draws: run again to resume. A file holds the *signed, uncentred* maps of three methods, which share a forward pass,
+at every noisy copy of the photo, and the class that the model gave to the copy. So whatever is proved about maps can be
+proved from these draws again when the proofs get better.
+
+Everything before the layer is compiled, which saves a third to a half of the time; `check` compares the maps with the
+plain model's.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attribound.data.folder import Folder
+from attribound.fields.bounded import Clip
+from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, LayerCAM
+from attribound.hashes import input_hash
+from attribound.models import load_model
+from attribound.noise import Gaussian
+from attribound.sampling import Source
+
+SAMPLES, BATCH = 1024, 8
+SIGMAS = (0.05, 0.1, 0.25, 0.15, 0.33)
+METHODS = (GradCAM, LayerCAM, GradCAMPlusPlus)
+UNBOUNDED = 1e6
+
+
+class Together(CAM):
+    """Three methods from one pass: maps (B, 3, height, width)."""
+
+    method = "together"
+
+    def combine(self, activations: Tensor, slopes: Tensor) -> Tensor:
+        """The formulas of METHODS."""
+        return torch.stack([kind.combine(self, activations, slopes) for kind in METHODS], dim=1)
+
+
+def efficientnet_trunk(model: nn.Module, images: Tensor) -> Tensor:
+    """EfficientNet-Lite up to `head`."""
+    x = model.normalize(images).contiguous(memory_format=torch.channels_last)
+    x = functional.relu6(model._bn0(model._conv_stem(model.pad(x))))
+    for block in model._blocks:
+        x = block(x)
+    return model.head(model._bn1(model._conv_head(x)))
+
+
+def resnet_trunk(model: nn.Module, images: Tensor) -> Tensor:
+    """ResNet up to `layer4`."""
+    x = model.normalize(images).contiguous(memory_format=torch.channels_last)
+    x = model.maxpool(model.relu(model.bn1(model.conv1(x))))
+    return model.layer4(model.layer3(model.layer2(model.layer1(x))))
+
+
+class Split(nn.Module):
+    """The same model in two modules: `trunk`, compiled, whose output is the map's layer, and the rest."""
+
+    def __init__(self, model: nn.Module, trunk: Callable[[nn.Module, Tensor], Tensor], last: nn.Module) -> None:
+        super().__init__()
+        self.trunk, self.last = Trunk(model, trunk), last
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(B, 3, H, W) to logits."""
+        return self.last(self.trunk(images).mean(dim=(2, 3)))
+
+
+class Trunk(nn.Module):
+    """Everything up to the layer; nothing there needs a gradient."""
+
+    def __init__(self, model: nn.Module, trunk: Callable[[nn.Module, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.model = model
+        self.compiled = torch.compile(lambda images: trunk(model, images))
+
+    @torch.no_grad()
+    def forward(self, images: Tensor) -> Tensor:
+        """(B, 3, H, W) to activations; a last batch of another size is not worth compiling for."""
+        missing = -len(images) % BATCH
+        padded = torch.cat([images, images[-1:].expand(missing, -1, -1, -1)]) if missing else images
+        return self.compiled(padded)[: len(images)].clone()
+
+
+def split(plain: nn.Module) -> Split:
+    """The split model of a plain one."""
+    if hasattr(plain, "layer4"):
+        return Split(plain, resnet_trunk, plain.fc).eval()
+    return Split(plain, efficientnet_trunk, plain._fc).eval()
+
+
+def check(plain: nn.Module, fast: Split, x: Tensor) -> None:
+    """Raise unless the split model gives the plain model's maps."""
+    points = Gaussian(0.1).copies(x, BATCH, torch.Generator().manual_seed(0))
+    kept = {"centred": False, "relu": False}
+    first, second = Together(plain, **kept).explain(points, 7), Together(fast, "trunk", **kept).explain(points, 7)
+    for ours, theirs in ((first.logits, second.logits), (first.maps, second.maps)):
+        difference = float((ours - theirs).norm() / ours.norm())
+        print(f"split against plain: relative difference {difference:.1e}", flush=True)
+        if difference > 1e-4:
+            raise SystemExit("error: the split model is not the plain one")
+
+
+def sample(fast: Split, x: Tensor, sigma: float, item: int) -> dict[str, np.ndarray]:
+    """The draws of one photo: those that `certify` takes with seed 0 and this item."""
+    field = Together(fast, "trunk", centred=False, relu=False)
+    with torch.no_grad():
+        logits = fast(x[None])
+    target = int(logits.argmax())
+    bounded = Clip(field, UNBOUNDED)
+    source = Source(bounded, x, target, Gaussian(sigma), seed=0, item=item, batch=BATCH, classes=True)
+    chunks = list(source.chunks(SAMPLES))
+    plain = field.attribute(x[None], target)[0]
+    return {
+        "maps": torch.cat([chunk.maps for chunk in chunks]).view(-1, *plain.shape).float().numpy(),
+        "classes": torch.cat([chunk.classes for chunk in chunks]).numpy(),
+        "plain": plain.numpy(),
+        "target": np.array(target),
+        "chunk": np.array(source.chunk_rows(SAMPLES)),
+    }
+
+
+def main() -> None:
+    """Go through all (sigma, photo) that have no file yet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", required=True, help="a file of weights")
+    parser.add_argument("--arch", required=True)
+    parser.add_argument("--photos", nargs="+", required=True, help="folders of photos")
+    parser.add_argument("--draws", type=Path, required=True)
+    parser.add_argument("--sigmas", type=float, nargs="+", default=SIGMAS)
+    parser.add_argument("--items", type=int, default=None, help="the first so many photos only")
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    torch._inductor.config.freezing = True
+    plain = load_model(chosen.model, chosen.arch)
+    fast = split(plain)
+    photos = [(folder, index) for folder in map(Folder, chosen.photos) for index in range(len(folder))][: chosen.items]
+    check(plain, fast, photos[0][0].image(0))
+    chosen.draws.mkdir(parents=True, exist_ok=True)
+    for sigma in chosen.sigmas:
+        for item, (folder, index) in enumerate(photos):
+            path = chosen.draws / f"{chosen.arch}-{sigma:g}-{item:02d}.npz"
+            if path.exists():
+                continue
+            started, x = time.perf_counter(), folder.image(index)
+            draws = sample(fast, x, sigma, item)
+            name = folder._files[index][0].stem
+            label = -1 if folder.label(index) is None else folder.label(index)
+            np.savez(path, **draws, name=np.array(name), label=np.array(label), sha256=np.array(input_hash(x)))
+            print(f"{path.stem} {name} {time.perf_counter() - started:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

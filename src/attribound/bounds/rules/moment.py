@@ -1,0 +1,134 @@
+"""The moment rule: a saturating loss sees that projections are close to normal (docs/theory/moment-rule.md).
+
+It answers for the cosines that were asked before the draws; between them, the larger one's epsilon holds too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, final
+
+import numpy as np
+
+from attribound.bounds.facts import Basis, Fact, Length
+from attribound.bounds.moment import Design, Moments, largest_shift, supports
+from attribound.bounds.rules.base import Rule
+from attribound.bounds.shares import SHARES
+from attribound.bounds.tight import VACUOUS
+from attribound.checks import FloatArray
+
+if TYPE_CHECKING:
+    from attribound.bounds.evidence import Evidence
+
+_SLACK = 1e-9
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MomentBounds(Fact):
+    """Moments of the draws along the directions that matter, one column per cosine that was asked.
+
+    Attributes:
+        cosine: (C,) the cosines.
+        shift: (C,) the largest shift, in sigmas, up to which each is certified; it follows from the rest and the norm.
+        centre: (C,) length of the pilot's mean, over the limit.
+        tilt: (C,) upper bound on the angle between the pilot's mean and the exact map.
+        stretch: (C,) by how much the draws' part along the pilot's mean was stretched.
+        second: (C,) upper bound on the sampled second moments.
+        fourth: (C,) upper bound on the sampled fourth moments.
+        quadratic: (C,) the loss's coefficients, fixed on the pilot.
+        quartic: (C,) likewise.
+        ceiling: (C,) likewise.
+        draws: (C,) draws after the pilot.
+        alpha: (C,) failure probability of each cosine's own event.
+    """
+
+    cosine: FloatArray
+    shift: FloatArray
+    centre: FloatArray
+    tilt: FloatArray
+    stretch: FloatArray
+    second: FloatArray
+    fourth: FloatArray
+    quadratic: FloatArray
+    quartic: FloatArray
+    ceiling: FloatArray
+    draws: FloatArray
+    alpha: FloatArray
+    name = "moments"
+
+    @classmethod
+    def of(cls, moments: Sequence[Moments], *, norm: float, limit: float, alpha: float) -> Self:
+        """The fact of one record, with the shifts that follow."""
+        shifts = [largest_shift(one, norm_lower=norm, limit=limit, alpha=alpha) for one in moments]
+        names = ("cosine", "centre", "tilt", "stretch", "second", "fourth", "draws")
+        losses = ("quadratic", "quartic", "ceiling")
+        columns = {name: [getattr(one, name) for one in moments] for name in names}
+        columns |= {name: [getattr(one.design, name) for one in moments] for name in losses}
+        columns |= {"shift": shifts, "alpha": [alpha] * len(moments)}
+        return cls(**{name: np.array(column, np.float64) for name, column in columns.items()})
+
+    def each(self) -> list[Moments]:
+        """The columns one by one."""
+        return [
+            Moments(
+                cosine=float(self.cosine[at]),
+                centre=float(self.centre[at]),
+                tilt=float(self.tilt[at]),
+                stretch=float(self.stretch[at]),
+                second=float(self.second[at]),
+                fourth=float(self.fourth[at]),
+                design=Design(float(self.quadratic[at]), float(self.quartic[at]), float(self.ceiling[at])),
+                draws=int(self.draws[at]),
+            )
+            for at in range(len(self.cosine))
+        ]
+
+    @property
+    def spent(self) -> float:
+        """All cosines together."""
+        return float(self.alpha.sum())
+
+    def problems(self, basis: Basis) -> list[str]:
+        """Within the draws and the share of alpha."""
+        share, found = SHARES["moments"] * basis.alpha, []
+        if self.spent > share * (1 + _SLACK) or not (self.alpha > 0).all():
+            found.append(f"the moments spent alpha {self.spent:g}, more than their share {share:g}")
+        if not ((self.draws >= 1) & (self.draws < basis.draws)).all():
+            found.append(f"moments of {float(self.draws.max()):g} draws, of {basis.draws} with the pilot")
+        if basis.block > 1:
+            found.append("the moment rule does not apply to block means")
+        return found
+
+
+@final
+class Moment(Rule):
+    """Each cosine that was asked holds up to its shift."""
+
+    name, words = "moment", "the moment rule (length, limit, second and fourth moments)"
+    needs = (Length, MomentBounds)
+    rounded = True
+
+    def applies(self, evidence: "Evidence") -> bool:
+        """Only for normal noise."""
+        return super().applies(evidence) and evidence.law.normal_shift(0.0) is not None
+
+    def cosine(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
+        """The largest of the cosines whose shift is not exceeded."""
+        moments, shift = evidence.fact(MomentBounds), evidence.law.normal_shift(epsilon)
+        assert shift is not None
+        holds = (np.asarray(shift)[..., None] <= moments.shift) & (moments.shift > 0)
+        return np.asarray(np.where(holds, moments.cosine, VACUOUS).max(axis=-1))
+
+    def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
+        """It says how far the map turns, not how far it moves."""
+        return np.full(np.shape(epsilon), np.inf)
+
+    def problems(self, evidence: "Evidence") -> list[str]:
+        """Shifts that are larger than what follows from the moments."""
+        moments, found = evidence.fact(MomentBounds), []
+        norm, limit = float(evidence.norm_lower), float(evidence.limit)
+        for at, one in enumerate(moments.each()):
+            shift, alpha = float(moments.shift[at]) * (1 - _SLACK), float(moments.alpha[at])
+            if shift > 0 and not supports(one, shift, norm_lower=norm, limit=limit, alpha=alpha):
+                found.append(f"states the shift {shift:.9g} at cosine {one.cosine:g}, which its moments do not give")
+        return found

@@ -1,0 +1,61 @@
+"""What a certificate was asked for besides its cosines: when to stop, which cells, error bars; and asking it again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attribound import checks as check
+from attribound.bounds.cells import ErrorBars, Votes
+from attribound.bounds.rules.moment import MomentBounds
+from attribound.certificates.record import Record, TopKRecord
+from attribound.errors import ArgumentError
+from attribound.fields.bounded import Bounded
+from attribound.sampling import CosineAt, Question, TopK
+
+Until = tuple[float, float] | Question | None
+"""(cosine, epsilon), or a question such as `TopK(10)`."""
+
+
+def question_of(until: Until) -> Question | None:
+    """The question that `until` asks."""
+    if until is None or isinstance(until, Question):
+        return until
+    try:
+        cosine, epsilon = until
+    except (TypeError, ValueError):
+        raise ArgumentError(f"expected `until` to be (cosine, epsilon) or TopK(k), got {until!r}") from None
+    return CosineAt(float(check.fraction("until's cosine", cosine)), float(check.positive("until's epsilon", epsilon)))
+
+
+def recorded(question: Question | None) -> tuple[float, float] | TopKRecord | None:
+    """The question as a record keeps it."""
+    if isinstance(question, TopK):
+        return TopKRecord(question.k, question.epsilon)
+    return (question.cosine, question.epsilon) if isinstance(question, CosineAt) else None
+
+
+def fractions_of(cells: Sequence[float], field: Bounded) -> tuple[float, ...]:
+    """The fractions, if votes mean something for this field."""
+    fractions = tuple(np.atleast_1d(check.fraction("cells", cells)).tolist())
+    if fractions and field.block > 1:
+        raise ArgumentError(
+            f"expected no `cells` for {field.name} on a random path: {field.block} noisy inputs share a map"
+        )
+    return fractions
+
+
+def asked(record: Record) -> dict[str, Any]:
+    """What `Certifier` must be asked to make the same record again: until, cosines, epsilons, cells and intervals."""
+    facts = record.evidence().facts
+    votes, moments, until = facts.get(Votes), facts.get(MomentBounds), record.until
+    again: dict[str, Any] = {
+        "until": TopK(until.top_k, until.epsilon) if isinstance(until, TopKRecord) else until,
+        "cells": tuple(votes.fractions.tolist()) if isinstance(votes, Votes) else (),
+        "intervals": ErrorBars in facts,
+    }
+    if cosines := moments.cosine.tolist() if isinstance(moments, MomentBounds) else [*map(float, record.max_epsilon)]:
+        again["cosines"] = tuple(cosines)
+    if record.cosine:
+        again["epsilons"] = tuple(map(float, record.cosine))
+    return again

@@ -1,0 +1,63 @@
+"""Check what stored records say about cells and the class: derived again from the counts that they keep."""
+
+import math
+from dataclasses import fields
+
+import numpy as np
+
+from attribound.bounds.cells import CellFact
+from attribound.bounds.facts import Fact
+from attribound.certificates.cells import tally
+from attribound.certificates.certificate import Certificate
+from attribound.errors import AttriboundError
+
+_TOLERANCE = 1e-9
+_SAMPLED_AGAIN = 1e-5
+"""Relative difference that another processor's last digits may make in a sampled number."""
+
+_RECOUNTED = 2.0
+_COUNTS = ("hot", "count")
+"""Counts may differ by so much: a vote between nearly equal cells or classes hangs on last digits too."""
+
+
+def cell_problems(certificate: Certificate) -> list[str]:
+    """What does not fit: alpha, shapes, cells and radii that the evidence does not give."""
+    record, facts = certificate.record, certificate.evidence.facts.values()
+    problems = overstated_cells(certificate)
+    if (spent := sum(fact.spent for fact in facts)) > record.alpha * (1 + _TOLERANCE):
+        problems.append(f"its facts spent alpha {spent:g}, more than {record.alpha:g}")
+    for size in [fact.size for fact in facts if isinstance(fact, CellFact)]:
+        if size != math.prod(record.map_shape):
+            problems.append(f"holds facts about {size} cells of a map of shape {record.map_shape}")
+    if certificate.map is not None and record.map_shape not in ((), certificate.map.shape):
+        problems.append(f"states map_shape {record.map_shape}, but its map has shape {certificate.map.shape}")
+    stated, given = record.prediction_radius, certificate.prediction_radius
+    if stated is not None and not stated <= given + _TOLERANCE:
+        problems.append(f"states prediction_radius {stated:.9g}, but its evidence gives only {given:.9g}")
+    return problems
+
+
+def overstated_cells(certificate: Certificate) -> list[str]:
+    """Fractions that were not counted, and cells stated as proved that are not."""
+    problems = []
+    for fraction, table in certificate.record.cells.items():
+        for epsilon, stated in table.items():
+            try:
+                derived = tally(certificate.cells(float(fraction), float(epsilon)))
+            except AttriboundError as error:
+                problems.append(f"states cells at {fraction}: {error}")
+                continue
+            whole = stated.hot + stated.cold + stated.unproved == derived.hot + derived.cold + derived.unproved
+            if not (whole and 0 <= stated.hot <= derived.hot and 0 <= stated.cold <= derived.cold):
+                problems.append(f"states cells({fraction}, {epsilon}) = {stated}, but its evidence gives {derived}")
+    return problems
+
+
+def facts_alike(first: Fact, second: Fact) -> bool:
+    """Whether two facts of one kind agree up to what another processor's last digits change."""
+    for field in fields(first):
+        a, b = (np.asarray(getattr(fact, field.name), np.float64) for fact in (first, second))
+        slack = _RECOUNTED if field.name in _COUNTS else _TOLERANCE
+        if a.shape != b.shape or not np.allclose(a, b, rtol=_SAMPLED_AGAIN, atol=slack):
+            return False
+    return True

@@ -1,0 +1,68 @@
+"""CSV files: a first row of names, then numbers; separated by commas, semicolons or tabs."""
+
+import csv
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from attribound.data.arrays import Arrays
+from attribound.data.options import Options
+from attribound.data.table import Choose, Columns, Table, check_numbers, open_table
+from attribound.errors import StoredDataError
+from attribound.limits import check_bytes, reason, shown, size_of
+
+_SEPARATORS = ",;\t"
+
+
+def open_csv(typed: Options) -> Arrays:
+    """`csv:FILE?label=COLUMN&scale=FILE`."""
+    return open_table(typed, read_csv, "csv")
+
+
+def read_csv(path: Path, choose: Choose) -> Table:
+    """The chosen columns of a CSV file; a cell that is no number is a problem of its row alone."""
+    size = size_of(path)
+    check_bytes(shown(path), size, size)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+            separator = max(_SEPARATORS, key=first.count)
+            names = [name.strip() for name in next(csv.reader([first], delimiter=separator), [])]
+            _check_names(path, names)
+            return _rows(path, csv.reader(file, delimiter=separator), names, choose(path, names))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    if not names or all(_is_number(name) for name in names):
+        raise StoredDataError(f"expected the first row of {shown(path)} to name its columns")
+
+
+def _rows(path: Path, rows: Iterator[list[str]], names: list[str], columns: Columns) -> Table:
+    places = [names.index(name) for name in columns.inputs]
+    label = None if columns.label is None else names.index(columns.label)
+    values, labels, problems = array("d"), [], {}
+    for number, cells in enumerate(row for row in rows if row):
+        if len(cells) != len(names):
+            problems[number] = f"it has {len(cells)} cells, expected {len(names)}"
+            cells = [*cells, *[""] * len(names)]
+        for place in places:
+            if _is_number(cells[place]):
+                values.append(float(cells[place]))
+            else:
+                values.append(np.nan)
+                problems.setdefault(number, f"column {names[place]!r} is {cells[place]!r}, expected a number")
+        if label is not None:
+            labels.append(cells[label].strip())
+    matrix = np.array(values).reshape(-1, len(places))
+    return check_numbers(Table(path, columns.inputs, matrix, None if label is None else tuple(labels), problems))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return bool(np.isfinite(float(cell)))
+    except ValueError:
+        return False

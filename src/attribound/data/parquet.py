@@ -1,0 +1,59 @@
+"""Parquet files, read with pyarrow."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attribound.data.arrays import Arrays
+from attribound.data.options import Options
+from attribound.data.table import Choose, Table, check_numbers, open_table
+from attribound.errors import AttriboundError, StoredDataError
+from attribound.limits import check_bytes, reason, shown, size_of
+
+
+def open_parquet(typed: Options) -> Arrays:
+    """`parquet:FILE?label=COLUMN&scale=FILE`."""
+    return open_table(typed, read_parquet, "parquet")
+
+
+def read_parquet(path: Path, choose: Choose) -> Table:
+    """The chosen columns of a Parquet file; a missing number is a problem of its row alone."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise AttriboundError("reading Parquet needs pyarrow: pip install 'attribound[parquet]'") from None
+    size = size_of(path)
+    try:
+        with parquet.ParquetFile(path) as file:
+            columns = choose(path, [str(name) for name in file.schema_arrow.names])
+            check_bytes(shown(path), 8 * file.metadata.num_rows * (len(columns.inputs) + 1), size)
+            values = np.empty((file.metadata.num_rows, len(columns.inputs)))
+            for place, name in enumerate(columns.inputs):
+                values[:, place] = _numbers(file.read(columns=[name]).column(0))
+            label = columns.label
+            labels = None if label is None else _text(file.read(columns=[label]).column(0))
+    except StoredDataError:
+        raise
+    except Exception as error:  # whatever a foreign file makes pyarrow raise
+        raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
+    missing = {int(row): "it lacks a number" for row in np.flatnonzero(~np.isfinite(values).all(axis=1))}
+    return check_numbers(Table(path, columns.inputs, values, labels, missing))
+
+
+def _numbers(column: Any) -> np.ndarray:
+    """(N,) numbers of a column, NaN where there are none."""
+    import pyarrow as pa
+
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    if not any(is_kind(column.type) for is_kind in kinds):
+        return np.full(len(column), np.nan)
+    whole = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
+    return np.asarray(whole.cast(pa.float64(), safe=False).to_numpy())
+
+
+def _text(column: Any) -> tuple[str, ...]:
+    """Labels as text, each different one once in memory."""
+    encoded = column.combine_chunks().dictionary_encode()
+    words = ["" if word is None else str(word) for word in encoded.dictionary.to_pylist()]
+    return tuple("" if place is None else words[place] for place in encoded.indices.to_pylist())

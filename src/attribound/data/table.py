@@ -1,0 +1,146 @@
+"""Tables: columns of numbers, perhaps a column of labels, in the columns' own units."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import torch
+
+from attribound.data.arrays import Arrays
+from attribound.data.options import Options
+from attribound.errors import ArgumentError, StoredDataError
+from attribound.limits import shown
+
+_WHOLE = re.compile(r"\d{1,9}(?:\.0*)?", re.ASCII)
+TABLE_OPTIONS = ("label", "classes", "drop", "scale", "standardise")
+
+
+@final
+@dataclass(frozen=True)
+class Table:
+    """What a reader found in a file.
+
+    Attributes:
+        path: the file.
+        names: of the columns of numbers.
+        values: (N, F) numbers, NaN where there was none.
+        labels: text of the label column, None without one.
+        problems: what is wrong with a row, by its number.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    values: np.ndarray
+    labels: tuple[str, ...] | None
+    problems: Mapping[int, str] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are wanted: those of the inputs, in order, and that of the labels."""
+
+    inputs: tuple[str, ...]
+    label: str | None = None
+
+
+Choose = Callable[[Path, Sequence[str]], Columns]
+ReadTable = Callable[[Path, Choose], Table]
+"""From a file, and a choice among the names of its columns, to a table."""
+
+
+def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
+    """The data set of a table.
+
+    `label=COLUMN` names the labels and `classes=A,B` their order; `drop=A,B` leaves columns out. `scale=FILE` learns
+    each column's standard deviation from another table as the unit of noise, inputs keep their own units;
+    `standardise=FILE` also rescales the inputs to mean 0 and deviation 1, for models that were trained so.
+    """
+    if typed.text("scale") and typed.text("standardise"):
+        raise ArgumentError("expected ?scale= or ?standardise=, not both")
+    table = read(Path(typed.where), partial(_all_but, label=typed.text("label"), drop=typed.words("drop")))
+    values, scale = table.values, None
+    if source := typed.text("scale") or typed.text("standardise"):
+        mean, deviation = _moments(read(Path(source), partial(_the_same, names=table.names)))
+        if typed.text("scale"):
+            scale = torch.from_numpy(deviation.astype(np.float32))
+        else:
+            values = (values - mean) / deviation
+    numbers, classes = _classes(table, typed.words("classes"))
+    return Arrays(
+        torch.from_numpy(values.astype(np.float32)),
+        numbers,
+        f"{kind}:{shown(table.path)}",
+        classes,
+        features=table.names,
+        scale=scale,
+        problems=table.problems,
+    )
+
+
+def _all_but(path: Path, names: Sequence[str], *, label: str | None, drop: Sequence[str]) -> Columns:
+    """Every column but the labels and those to leave out."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise StoredDataError(f"{shown(path)} has two columns {twice!r}")
+    for name in (*([label] if label else []), *drop):
+        if name not in names:
+            raise StoredDataError(f"{shown(path)} has no column {name!r}; it has {', '.join(names)}")
+    inputs = tuple(name for name in names if name != label and name not in drop)
+    if not inputs:
+        raise StoredDataError(f"{shown(path)} has no columns of numbers")
+    return Columns(inputs, label)
+
+
+def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str]) -> Columns:
+    for name in names:
+        if name not in found:
+            raise StoredDataError(f"{shown(path)} lacks the column {name!r} of the data")
+    return Columns(tuple(names))
+
+
+def _moments(learnt: Table) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each column, from the rows that are whole."""
+    whole = learnt.values[np.isfinite(learnt.values).all(axis=1)]
+    if len(whole) < 2:
+        raise StoredDataError(f"{shown(learnt.path)} has {len(whole)} whole rows, expected at least 2 to learn a scale")
+    deviation = whole.std(axis=0)
+    for name, value in zip(learnt.names, deviation, strict=True):
+        if not 0 < value < np.inf:
+            raise StoredDataError(
+                f"the column {name!r} of {shown(learnt.path)} is constant: leave it out, ?drop={name}"
+            )
+    return whole.mean(axis=0), deviation
+
+
+def _classes(table: Table, stated: Sequence[str]) -> tuple[torch.Tensor | None, tuple[str, ...]]:
+    """Numbers of the labels and names of the classes: as stated, whole numbers as they are, others alphabetically."""
+    if table.labels is None:
+        return None, tuple(stated)
+    if not stated and table.labels and all(_WHOLE.fullmatch(label) for label in table.labels):
+        return torch.tensor([int(label.partition(".")[0]) for label in table.labels]), ()
+    names = tuple(stated) or tuple(sorted(set(table.labels)))
+    numbers = {name: number for number, name in enumerate(names) if name}
+    for row, label in enumerate(table.labels):
+        if label not in numbers:
+            expected = ", ".join(numbers) if stated else "a label"
+            raise StoredDataError(f"row {row} of {shown(table.path)} has the label {label!r}, expected {expected}")
+    return torch.tensor([numbers[label] for label in table.labels], dtype=torch.int64), names
+
+
+def check_numbers(table: Table) -> Table:
+    """The table, if every column holds a number somewhere; raises StoredDataError otherwise."""
+    if not len(table.values):
+        raise StoredDataError(f"{shown(table.path)} has no rows")
+    empty = ~np.isfinite(table.values).any(axis=0)
+    if empty.any():
+        name = table.names[int(empty.argmax())]
+        raise StoredDataError(
+            f"the column {name!r} of {shown(table.path)} holds no numbers: leave it out, ?drop={name}, "
+            f"or say that it holds the labels, ?label={name}"
+        )
+    return table

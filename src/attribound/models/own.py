@@ -1,0 +1,36 @@
+"""The user's own code, imported only because the user typed `module:name`."""
+
+import hashlib
+import importlib
+import sys
+from pathlib import Path
+
+from torch import nn
+
+from attribound.errors import ArgumentError
+
+
+def call_own(spec: str, what: str) -> nn.Module:
+    """The module that the user's own factory or class makes, found as Python finds it from the current folder.
+
+    Args:
+        spec: `module:name`.
+        what: "model" or "architecture", for the message.
+    """
+    name, _, factory = spec.partition(":")
+    sys.path.insert(0, "")
+    try:
+        model = getattr(importlib.import_module(name), factory)()
+    except Exception as error:  # whatever the user's own code raises
+        raise ArgumentError(f"cannot load the {what} {spec!r}: {type(error).__name__}: {error}") from None
+    finally:
+        sys.path.remove("")
+    if not isinstance(model, nn.Module):
+        raise ArgumentError(f"expected {spec!r} to return a torch module, got {type(model).__name__}")
+    return model
+
+
+def own_source_hash(spec: str) -> str:
+    """SHA-256 of the file that an imported `module:name` came from, "" if there is none."""
+    source = getattr(sys.modules.get(spec.partition(":")[0]), "__file__", None)
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest() if source else ""

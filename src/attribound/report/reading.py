@@ -1,0 +1,138 @@
+"""A run's records, read once and block by block: what remains is a few numbers per record."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import msgspec
+import numpy as np
+
+from attribound.bounds.evidence import Evidence
+from attribound.certificates.finding import Finding
+from attribound.certificates.record import Failure, Record
+from attribound.report.curves import Block
+from attribound.report.downloads import DownloadWriter
+from attribound.rounding import exact_text
+from attribound.runs import RunConfig
+from attribound.runs.proved import Proved, bare, foreign, prove_all
+from attribound.runs.summary import Tally
+
+_BLOCK = 1000
+
+
+@final
+@dataclass(frozen=True)
+class Row:
+    """One record as the table shows it."""
+
+    item: int
+    label: int | None = None
+    prediction: int | None = None
+    status: str = "error"
+    rule: str = ""
+    note: str = ""
+
+    @property
+    def correct(self) -> bool:
+        """Whether the prediction is the label."""
+        return self.label is not None and self.label == self.prediction
+
+
+def read(
+    records: Iterator[Record | Failure],
+    config: RunConfig,
+    findings: Mapping[int, Finding],
+    *,
+    kept: frozenset[int],
+    drawn: frozenset[int],
+) -> "Reader":
+    """Read all records; those in the rows to keep are proved one by one, those that are drawn are held whole."""
+    reader = Reader(config, kept, findings, drawn=drawn)
+    while block := list(itertools.islice(records, _BLOCK)):
+        reader.take(block)
+    return reader
+
+
+@final
+@dataclass
+class Reader:
+    """What remains of the records once they were read."""
+
+    config: RunConfig
+    kept: frozenset[int]
+    findings: Mapping[int, Finding]
+    rows: list[Row] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    downloads: DownloadWriter = field(default_factory=DownloadWriter)
+    first: Record | None = None
+    drawn: frozenset[int] = frozenset()
+    records: dict[int, Record] = field(default_factory=dict)
+    alpha: float = 0.0
+    assumed: bool = False
+
+    def __post_init__(self) -> None:
+        self.tally = Tally(self.config)
+
+    def take(self, records: Sequence[Record | Failure]) -> None:
+        """Read one block. What the page shows one by one is proved one by one."""
+        start = len(self.rows)
+        shown = [start + at in self.kept for at in range(len(records))]
+        proved = prove_all((one for one, keep in zip(records, shown, strict=True) if keep), self.config)
+        read = [next(proved) if keep else self._unseen(one) for one, keep in zip(records, shown, strict=True)]
+        for one, keep in zip(read, shown, strict=True):
+            if len(self.rows) in self.drawn and isinstance(one, Proved):
+                self.records[len(self.rows)] = one.record
+            self.tally.take(one)
+            self.rows.append(_row(one))
+            if keep:
+                self.downloads.add(one, self.findings)
+            if isinstance(one, Proved):
+                self.first = self.first or one.record
+                self.alpha = max(self.alpha, one.record.alpha)
+                self.assumed = self.assumed or one.record.bound.kind == "assumed"
+        certified = [one.record if isinstance(one, Proved) else None for one in read]
+        self.blocks += _stacked(start, certified, shown, self.config.cosines)
+
+    def _unseen(self, record: Record | Failure) -> Proved | Failure:
+        """A record that is only counted: what it states is not taken over, nor facts that need a check of their own."""
+        if isinstance(record, Failure):
+            return record
+        unstated = msgspec.structs.replace(
+            bare(record), cosine={}, visible_cosine={}, max_epsilon={}, max_visible_epsilon={}
+        )
+        return Proved(unstated, tuple(foreign(record, self.config)))
+
+
+def _stacked(
+    start: int,
+    certified: Sequence[Record | None],
+    proved: Sequence[bool],
+    cosines: Sequence[float],
+) -> Iterator[Block]:
+    """Blocks of records whose evidence can be asked at once."""
+    families: dict[object, list[tuple[int, Record, Evidence]]] = defaultdict(list)
+    for at, record in enumerate(certified):
+        if record is not None:
+            evidence = record.evidence()
+            families[evidence.family].append((at, record, evidence))
+    for members in families.values():
+        places, known, evidences = zip(*members, strict=True)
+        yield Block(
+            rows=np.array(places, np.int64) + start,
+            evidence=Evidence.stack(evidences),
+            draws=np.array([one.draws for one in known], np.float64)[:, None],
+            stated={c: np.array([one.max_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
+            visible={c: np.array([one.max_visible_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
+            proved=np.array([proved[at] for at in places]),
+        )
+
+
+def _row(one: Proved | Failure) -> Row:
+    if isinstance(one, Failure):
+        return Row(one.item, one.label, note=one.message)
+    record = one.record
+    status = "assumed" if record.bound.kind == "assumed" else "certified"
+    note = "; ".join([*one.doubts, *([record.reason] if record.reason else [])])
+    return Row(record.item, record.label, record.prediction, status, record.rule or "", note)

@@ -1,7 +1,7 @@
 """One estimate in one line."""
 
 from attribound.randomness import Purpose
-from attribound.sampling import Estimate, Plan, Question, Source, default_statistics, estimate
+from attribound.sampling import CosineAt, Estimate, Plan, Source, default_statistics, estimate
 from attribound.sampling.statistic import Statistic
 
 
@@ -36,6 +36,6 @@ def watched() -> tuple[list[Statistic], Statistic, Statistic]:
     return statistics, statistics[0], statistics[1]
 
 
-def asking(cosine: float, epsilon: float) -> Question:
+def asking(cosine: float, epsilon: float) -> CosineAt:
     """Is this cosine certified at this epsilon?"""
-    return Question(cosine=cosine, epsilon=epsilon)
+    return CosineAt(cosine=cosine, epsilon=epsilon)

@@ -136,9 +136,7 @@ def test_nothing_heavy_loads_before_its_time(code: str, loaded: str) -> None:
 def test_runs_are_read_without_torch() -> None:
     """Whoever only reads results, a report or an export, does not wait for torch."""
     code = "import attribound.runs.store, attribound.runs.proved, attribound.runs.export, attribound.runs.summary"
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED.format(code=code)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", LOADED.format(code=code)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 

@@ -294,6 +294,37 @@ def test_odd_runs_open(case, synthesise, template, open_page) -> None:
     assert (page.locator(".alarm[role=alert]").count() > 0) == (case == "violated")
 
 
+def test_the_trust_mask_follows_the_sliders(celled, tmp_path, open_page) -> None:
+    page = open_page(write_report(celled, tmp_path / "celled.html"))
+
+    def kinds(place: str = "#cards li:first-child .mask") -> list[int]:
+        return [page.locator(f"{place} rect.{kind}").count() for kind in ("hot", "cold", "open")]
+
+    slide(page, "epsilon", "Home")
+    small = kinds()
+    assert sum(small) == 49
+    assert min(small[:2]) > 0
+    slide(page, "epsilon", "End")
+    assert kinds()[2] > small[2]
+    slide(page, "epsilon", "Home")
+    page.select_option("#fraction", "0.3")
+    assert kinds()[0] < small[0]
+    label = page.get_attribute("#cards li:first-child .mask .stack", "aria-label")
+    assert f"{kinds()[0]} cells proved hot, {kinds()[1]} proved cold, {kinds()[2]} unproved" in label
+    looks = [
+        page.evaluate(f"getComputedStyle(document.querySelector('.marks .{kind}')).fill")
+        for kind in ("hot", "cold", "open")
+    ]
+    assert len(set(looks)) == 3
+    assert "hatch" in looks[2]
+    page.click("#cards li:first-child h3 button")
+    before = kinds("#large-pictures .mask")
+    slide(page, "large-epsilon", "End")
+    assert kinds("#large-pictures .mask")[2] > before[2]
+    assert page.input_value("#epsilon") == page.input_value("#large-epsilon")
+    page.screenshot(path=_artefact("mask.png"))
+
+
 def _artefact(name: str) -> str:
     ARTEFACTS.mkdir(exist_ok=True)
     return str(ARTEFACTS / name)

@@ -7,7 +7,6 @@ import numpy as np
 from attribound.checks import FloatArray
 from attribound.report import images
 from attribound.report.collect import Collected
-from attribound.report.trust import trust
 from attribound.rounding import round_down, round_up
 from attribound.runs import Store
 
@@ -28,7 +27,7 @@ def details(store: Store, run: Collected) -> dict[int, dict[str, Any]]:
 def _detail(arrays: dict[str, FloatArray], run: Collected, row: int, budget: int) -> dict[str, Any]:
     maps = {name: arrays[name] for name in _MAPS if name in arrays}
     found: dict[str, Any] = {
-        "votes": trust(run, row),
+        "votes": run.trusted.get(row),
         "pictures": {},
         "cosines": _cosines(maps, run, row),
         "curve": run.proofs.curves.get(row, []),

@@ -64,7 +64,7 @@ def test_a_long_name(tmp_path) -> None:
 
 
 def test_what_cannot_be_written_or_read_is_one_line(tmp_path, monkeypatch) -> None:
-    with pytest.raises(StoredDataError, match="expected a file to write, but .* is a folder"):
+    with pytest.raises(StoredDataError, match=r"expected a file to write, but .* is a folder"):
         write_whole(tmp_path, "x")
     with pytest.raises(StoredDataError, match="no such file: "):
         read_text(tmp_path / "none")

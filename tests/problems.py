@@ -66,16 +66,13 @@ class ThreeRegions(Field):
         self.attacked = torch.zeros(self.DIM, dtype=torch.float64)
         self.attacked[0] = self.EPSILON
 
-    def attribute(self, inputs, target, *, generator=None, create_graph=False):
+    def explain(self, inputs, target, *, generator=None, create_graph=False):
         points = inputs.double()
         here, there = points.norm(dim=1) <= 1, (points - self.attacked).norm(dim=1) <= 1
         values = torch.zeros_like(points)
         for region, vector in ((here & ~there, self.G1), (here & there, self.G2), (there & ~here, -self.G1)):
             values[region, :2] = torch.from_numpy(vector)
-        return values
-
-    def with_model(self, model):
-        raise NotImplementedError
+        return Explanation(values)
 
 
 class HalfSpaces(Field):

@@ -12,6 +12,7 @@ from attribound.bounds import Votes
 from attribound.bounds.shares import SHARES
 from attribound.certificates import Certificate, compare, verify, verify_record
 from attribound.certificates.asked import asked
+from attribound.certificates.cell_checks import cell_problems
 from attribound.certificates.certify import Certifier, certify
 from attribound.certificates.record import decode, encode
 from attribound.errors import ArgumentError, StoredDataError
@@ -88,7 +89,7 @@ def test_bad_fractions(cells, message, field, sample) -> None:
 
 def test_statistics_spend_no_more_than_alpha() -> None:
     everything = default_statistics(cells=FRACTIONS, intervals=True)
-    assert sum(one.share for one in everything) + SHARES["moments"] == 1.0
+    assert sum(one.share for one in everything) == sum(SHARES.values()) == 1.0
 
 
 # --- records -------------------------------------------------------------------------------------------------
@@ -121,9 +122,8 @@ def test_saved_and_verified(certificate, tmp_path) -> None:
     assert outcome.certificate.top_k(5, 0.1) == certificate.top_k(5, 0.1)
 
 
-def swap_two_votes(stored) -> None:
-    first = stored["facts"]["votes"]["hot"][0]
-    first[0], first[1] = first[0] + 1, first[1]
+def add_a_vote(stored) -> None:
+    stored["facts"]["votes"]["hot"][0][0] += 1
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,9 @@ def swap_two_votes(stored) -> None:
         (lambda r: r["joint_epsilon"].update({"0.8": 5.0}), r"states joint_epsilon\(0.8\) = 5"),
         (lambda r: r["facts"].pop("majority"), "states prediction_radius .*, but its evidence gives only 0"),
         (lambda r: r["facts"].pop("votes"), "states cells at 0.5: no votes were counted"),
-        (swap_two_votes, "votes do not add up"),
+        (add_a_vote, "votes do not add up"),
         (lambda r: r["facts"]["votes"].update(alpha=9e-4), "votes spent alpha"),
         (lambda r: r["facts"]["majority"].update(alpha=9e-4), "the prediction spent alpha"),
-        (lambda r: r["facts"]["closeness"].update(attacked_alpha=9.99e-4), "its facts spent alpha"),
         (lambda r: r.update(map_shape=[49]), r"states map_shape \(49,\), but its map has shape \(7, 7\)"),
         (lambda r: r.update(map_shape=[7, 8]), "holds facts about 49 cells of a map of shape"),
     ],
@@ -153,10 +152,17 @@ def test_tampered_records_are_found(change, problem, certificate, tmp_path) -> N
     assert any(re.search(problem, line) for line in verify(path).problems)
 
 
+def test_facts_may_not_spend_more_than_alpha_together(certificate) -> None:
+    closeness = {**certificate.record.facts["closeness"], "attacked_alpha": 9.99e-4}
+    record = msgspec.structs.replace(certificate.record, facts={**certificate.record.facts, "closeness": closeness})
+    assert cell_problems(certificate) == []
+    assert cell_problems(Certificate(record))[0].startswith("its facts spent alpha 0.00")
+
+
 def test_keys_must_be_written_one_way(certificate) -> None:
     stored = json.loads(encode(certificate.record))
     stored["cells"]["0.30"] = stored["cells"].pop("0.3")
-    with pytest.raises(StoredDataError, match="the key '0.30' is not written as '0.3'"):
+    with pytest.raises(StoredDataError, match=r"the key '0\.30' is not written as '0\.3'"):
         decode(json.dumps(stored), "x")
 
 
@@ -171,11 +177,20 @@ def test_the_same_is_asked_again(until, field, sample) -> None:
     assert any("the facts differ" in line for line in compare(first, less))
 
 
+def test_other_cosines_and_epsilons_are_asked_again(field, sample) -> None:
+    first = Certifier(field, noise=Gaussian(0.5), samples=600, cosines=(0.7,), epsilons=(0.2,))(sample[0][1])
+    again = Certifier(field, noise=Gaussian(0.5), samples=600, **asked(first.record))(sample[0][1])
+    assert compare(first, again) == []
+    assert again.record.max_epsilon == first.record.max_epsilon
+    assert set(again.record.cosine) == {"0.2"}
+
+
 def test_votes_sampled_again_may_differ_by_a_last_digit_only(certificate) -> None:
     votes = certificate.record.facts["votes"]
     for by, alike in ((1, True), (40, False)):
         hot = np.array(votes["hot"])
-        hot[0, :2] += [by, -by]
+        fullest = int(hot[0].argmax())
+        hot[0, [fullest, 0]] += [-by, by]
         facts = {**certificate.record.facts, "votes": {**votes, "hot": hot.tolist()}}
         other = Certificate(msgspec.structs.replace(certificate.record, facts=facts), certificate.map)
         assert (compare(certificate, other) == []) is alike

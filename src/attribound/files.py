@@ -3,12 +3,13 @@
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from attribound.errors import StoredDataError
 
 
-def write_whole(path: str | Path, content: str | bytes) -> Path:
+def write_whole(path: str | Path, content: str | bytes | Iterable[bytes]) -> Path:
     """Write a file that appears whole or not at all.
 
     Symbolic links are followed. A device or a pipe is written into, never replaced. The temporary file has a name of
@@ -16,19 +17,19 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
 
     Args:
         path: the file.
-        content: text (stored as UTF-8) or bytes.
+        content: text (stored as UTF-8), bytes, or pieces of bytes made as they are written.
 
     Returns:
         The path as given.
     """
     target = Path(os.path.realpath(path))
-    data = content.encode() if isinstance(content, str) else content
+    data = [content.encode()] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
     try:
         if target.exists() and not target.is_file():
             if target.is_dir():
                 raise StoredDataError(f"expected a file to write, but {path} is a folder")
             with target.open("wb") as special:
-                special.write(data)
+                special.writelines(data)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             _replace(target, data)
@@ -58,13 +59,13 @@ def read_text(path: str | Path) -> str:
         raise StoredDataError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, data: Iterable[bytes]) -> None:
     partial = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.partial")
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.writelines(data)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(target)

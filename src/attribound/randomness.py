@@ -37,8 +37,8 @@ def stream(
     them rather than hashed: parts of one item never share a stream.
     """
     words = [seed & _WORD, seed >> 32 & _WORD, item & _WORD, item >> 32 & _WORD]
-    words += [len(rest) for rest in (_words(seed >> 64), _words(item >> 64)) if rest]
-    words += [*_words(seed >> 64), *_words(item >> 64)]
+    more, further = _words(seed >> 64), _words(item >> 64)
+    words += [len(more), len(further), *more, *further] if more or further else []
     base = int(np.random.SeedSequence([*purpose.encode(), *words]).generate_state(1, np.uint32)[0])
     return torch.Generator(device).manual_seed((base + part) & _WORD)
 

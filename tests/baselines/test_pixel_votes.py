@@ -33,7 +33,7 @@ def test_a_pixel_of_an_image_needs_98_percent_of_90_draws() -> None:
         hot = np.zeros((100, 224 * 224), bool)
         hot[:10, 0] = True
         hot[10 : 10 + agreed, 0] = True
-        assert (_tested(hot, 10, 0.75, 1e-3)[0] == 1) is marked
+        assert bool(_tested(hot, 10, 0.75, 1e-3)[0] == 1) is marked
 
 
 def test_it_uses_the_draws_of_a_certificate(noise_model, sample) -> None:

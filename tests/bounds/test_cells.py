@@ -1,6 +1,9 @@
 """Counts, radii and facts about cells: exact references, exact coverage, tampered records."""
 
 import math
+import re
+from fractions import Fraction
+from pathlib import Path
 
 import mpmath as mp
 import numpy as np
@@ -230,6 +233,12 @@ def test_facts_about_cells_are_not_stacked_but_the_class_is() -> None:
 def test_shares_of_alpha_make_one() -> None:
     assert sum(SHARES.values()) == 1.0
     assert min(SHARES.values()) > 0
+
+
+def test_the_theory_states_the_shares() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "theory" / "cells.md").read_text()
+    stated = re.findall(r"^\| ([a-z ]+) \| (1/\d+) \|", text, re.MULTILINE)
+    assert {name.replace(" ", "_"): float(Fraction(share)) for name, share in stated} == dict(SHARES)
 
 
 # --- error bars ----------------------------------------------------------------------------------------------

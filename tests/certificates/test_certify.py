@@ -179,7 +179,7 @@ class Counting(nn.Module):
 
 def test_a_certifier_prepares_once() -> None:
     model = Counting().eval()
-    certifier = Certifier(Unit(Saliency(model)), noise=NOISE, samples=16)
+    certifier = Certifier(Unit(Saliency(model)), noise=NOISE, samples=16, intervals=True)
     certificates = [certifier(torch.full((4,), float(k)), item=k, seed=5) for k in range(4)]
     assert model.hashed == 1
     assert len({one.record.model_sha256 for one in certificates}) == 1
@@ -195,7 +195,8 @@ def test_records_know_their_subject() -> None:
     )
     known = certificate.record.subject
     assert (known.model, known.data, known.item, known.seed) == ("mnist-cnn", "mnist-sample", 9, 3)
-    assert (known.attribution, known.maps, known.bound) == ("saliency", ("grouped:3", "centred"), "clip:2.0")
+    assert (known.attribution, known.maps, known.bound) == ("saliency", certificate.record.maps, "clip:2.0")
+    assert (known.maps[0].partition("@")[0], *known.maps[1:]) == ("grouped:3", "centred")
     assert (known.noise, known.output, known.units) == ("uniform:2.0", "logit", None)
     assert known.model_sha256 == certificate.record.model_sha256 != ""
     assert certificate.record.label == 0

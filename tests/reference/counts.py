@@ -1,4 +1,4 @@
-"""Counting as a textbook does it: binomial tails summed term by term at 40 digits, votes by sorting, one draw at a time."""
+"""Votes and proportions counted slowly: an independent copy of what the package counts and bounds."""
 
 import math
 

@@ -22,7 +22,7 @@ def bars_of(chunks, *, limit=1.0, alpha=0.1, planned=None) -> list[ErrorBars]:
     """What is proved after each chunk but the first, the pilot."""
     statistic = CellErrors(1.0)
     size, total = chunks[0].shape[1], sum(len(chunk) for chunk in chunks)
-    statistic.start(Draws(chunks[0]), Setting(size, limit, planned or total, 1, alpha))
+    statistic.start(Draws(chunks[0]), Setting(size, limit, planned or total, Gaussian(0.5).law(2), 1, alpha))
     proved = []
     for chunk in chunks[1:]:
         statistic.add(Draws(chunk))
@@ -101,7 +101,7 @@ def test_bars_shrink_and_are_near_those_of_bernstein() -> None:
 
 def test_a_pilot_alone_proves_nothing() -> None:
     statistic = CellErrors(1.0)
-    statistic.start(Draws(torch.zeros(4, 3, dtype=torch.float64)), Setting(3, 1.0, 4))
+    statistic.start(Draws(torch.zeros(4, 3, dtype=torch.float64)), Setting(3, 1.0, 4, Gaussian(0.5).law(2)))
     assert (statistic.prove(0.1, {}).half >= 2.0).all()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attribound.bounds import Closeness, Length, Spread, confidence
+from attribound.bounds import Closeness, Length, Normal, Spread, confidence
 from attribound.sampling import Draws, Setting, default_statistics
 from attribound.sampling.norm import Norm
 from attribound.sampling.radius import MapRadius
@@ -19,7 +19,7 @@ def rows(count: int, dim: int = 6, seed: int = 0) -> torch.Tensor:
 
 
 def fed(statistic, chunks, planned=400):
-    statistic.start(Draws(chunks[0]), Setting(6, 1.0, planned))
+    statistic.start(Draws(chunks[0]), Setting(6, 1.0, planned, Normal(6, 0.5)))
     for chunk in chunks[1:]:
         statistic.add(Draws(chunk))
     return statistic
@@ -72,7 +72,7 @@ def test_far_draws_are_counted_not_averaged() -> None:
 
 def test_the_map_radius_is_the_inequality_with_half_of_its_alpha() -> None:
     statistic = MapRadius(share=0.25)
-    statistic.start(Draws(rows(100)), Setting(6, 1.0, 400, block=2))
+    statistic.start(Draws(rows(100)), Setting(6, 1.0, 400, Normal(6, 0.5), block=2))
     statistic.add(Draws(rows(300)))
     fact = statistic.prove(0.01, {Length: Length(0.5, 0.6), Spread: Spread(0.3)})
     radius = confidence.mean_radius(limit=1.0, norm_lower=0.5, samples=400, alpha=0.005, eigenvalue_upper=0.15)

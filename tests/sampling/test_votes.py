@@ -35,7 +35,7 @@ def test_all_draws_vote_also_the_pilot() -> None:
     generator = torch.Generator().manual_seed(1)
     chunks = [torch.randn(rows, 10, dtype=torch.float64, generator=generator) for rows in (7, 5, 3)]
     statistic = VoteCount(1 / 8, (0.3, 0.5))
-    statistic.start(Draws(chunks[0]), Setting(10, 1.0, 15))
+    statistic.start(Draws(chunks[0]), Setting(10, 1.0, 15, Normal(10, 0.5)))
     for chunk in chunks[1:]:
         statistic.add(Draws(chunk))
     fact = statistic.prove(1e-4, {})
@@ -189,5 +189,5 @@ def test_votes_need_one_noisy_input_per_map(noise_model, sample) -> None:
     from attribound.fields import IntegratedGradients
 
     field = Unit(IntegratedGradients(noise_model, steps=4, path="random"))
-    with pytest.raises(ArgumentError, match="expected no `cells` for .* on a random path: 4 noisy inputs share a map"):
+    with pytest.raises(ArgumentError, match=r"expected no `cells` for .* on a random path: 4 noisy inputs share a map"):
         certify(field, sample[0][0], noise=Gaussian(0.5), samples=64, cells=(0.5,))

@@ -7,6 +7,7 @@ import numpy as np
 
 from attribound import checks as check
 from attribound.bounds.cells import ErrorBars, Votes
+from attribound.bounds.rules.moment import MomentBounds
 from attribound.certificates.record import Record, TopKRecord
 from attribound.errors import ArgumentError
 from attribound.fields.bounded import Bounded
@@ -45,11 +46,16 @@ def fractions_of(cells: Sequence[float], field: Bounded) -> tuple[float, ...]:
 
 
 def asked(record: Record) -> dict[str, Any]:
-    """What `Certifier` must be asked to make the same record again: until, cells and intervals."""
+    """What `Certifier` must be asked to make the same record again: until, cosines, epsilons, cells and intervals."""
     facts = record.evidence().facts
-    votes, until = facts.get(Votes), record.until
-    return {
+    votes, moments, until = facts.get(Votes), facts.get(MomentBounds), record.until
+    again: dict[str, Any] = {
         "until": TopK(until.top_k, until.epsilon) if isinstance(until, TopKRecord) else until,
         "cells": tuple(votes.fractions.tolist()) if isinstance(votes, Votes) else (),
         "intervals": ErrorBars in facts,
     }
+    if cosines := moments.cosine.tolist() if isinstance(moments, MomentBounds) else [*map(float, record.max_epsilon)]:
+        again["cosines"] = tuple(cosines)
+    if record.cosine:
+        again["epsilons"] = tuple(map(float, record.cosine))
+    return again

@@ -23,7 +23,7 @@ _COUNTS = ("hot", "count")
 def cell_problems(certificate: Certificate) -> list[str]:
     """What does not fit: alpha, shapes, cells and radii that the evidence does not give."""
     record, facts = certificate.record, certificate.evidence.facts.values()
-    problems = _overstated_cells(certificate)
+    problems = overstated_cells(certificate)
     if (spent := sum(fact.spent for fact in facts)) > record.alpha * (1 + _TOLERANCE):
         problems.append(f"its facts spent alpha {spent:g}, more than {record.alpha:g}")
     for size in [fact.size for fact in facts if isinstance(fact, CellFact)]:
@@ -37,7 +37,7 @@ def cell_problems(certificate: Certificate) -> list[str]:
     return problems
 
 
-def _overstated_cells(certificate: Certificate) -> list[str]:
+def overstated_cells(certificate: Certificate) -> list[str]:
     """Fractions that were not counted, and cells stated as proved that are not."""
     problems = []
     for fraction, table in certificate.record.cells.items():

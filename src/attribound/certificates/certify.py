@@ -21,15 +21,15 @@ from attribound.certificates.subject import Subject
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields.base import Field, Model, forward
 from attribound.fields.bounded import Bounded
-from attribound.fields.rows import check_evaluating, independent
+from attribound.fields.rows import check_evaluating, independent, probes
 from attribound.hashes import input_bytes, input_hash, model_hash
 from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling import Estimate, Plan, Progress, Source, TopK, default_statistics, estimate
 
-_PROBES = 8
-"""Noisy copies of the input on which rows are checked to be independent."""
+_PROBES = 6
+"""Noisy copies of the input, and as many further away, on which rows are checked to be independent."""
 
 Targets = int | Sequence[int] | Tensor | None
 
@@ -129,7 +129,8 @@ class Certifier:
         chosen = peek.prediction if target is None else check_target(target, peek.classes)
         self._probe(x, chosen, chosen_seed, item)
         generator = stream(Purpose.PROBE, chosen_seed, item, 1, x.device)
-        plain = self.field.attribute(x.expand(self.field.block, *x.shape), chosen, generator=generator).detach()
+        with torch.enable_grad():
+            plain = self.field.attribute(x.expand(self.field.block, *x.shape), chosen, generator=generator).detach()
         check.dimension(plain[0].numel(), "the map's size")
         for fraction in self.cells:
             hot_cells(fraction, plain[0].numel())
@@ -141,8 +142,8 @@ class Certifier:
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""
         if self._probed != tuple(x.shape):
-            points = self.noise.copies(x, _PROBES, stream(Purpose.PROBE, seed, item, 0, x.device))
-            self.field = independent(self.field, points, target)
+            near = self.noise.copies(x, _PROBES, stream(Purpose.PROBE, seed, item, 0, x.device))
+            self.field = independent(self.field, probes(x, near), target)
             self._probed = tuple(x.shape)
 
     def _certificate(

@@ -1,8 +1,11 @@
 """What a certificate says in words: summaries, reasons, and what would help."""
 
 import html
+import math
 from typing import TYPE_CHECKING
 
+from attribound.bounds.designs import draws_for
+from attribound.bounds.rules.moment import MomentBounds
 from attribound.rounding import degrees, exact_text, round_down
 
 if TYPE_CHECKING:
@@ -69,10 +72,27 @@ def explain(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     """Is `cosine` certified at `epsilon`, by which rule, or why not."""
     reached = certificate.cosine(epsilon)
     if reached < cosine:
-        return why_not(certificate, cosine, epsilon)
+        return "; ".join(
+            filter(None, [why_not(certificate, cosine, epsilon), more_draws(certificate, cosine, epsilon)])
+        )
     noun = "under an ASSUMED limit (not a certificate):" if certificate.assumed else "certified:"
     rule = certificate.rule_at(epsilon)
     return f"{noun} cosine >= {round_down(reached)} at epsilon {exact_text(epsilon)} by the {rule} rule"
+
+
+def more_draws(certificate: "Certificate", cosine: float, epsilon: float) -> str:
+    """About how many draws would certify it, if the moments stay as they were seen; empty if nobody knows."""
+    moments, shift = certificate.evidence.facts.get(MomentBounds), certificate.law.normal_shift(epsilon)
+    if not isinstance(moments, MomentBounds) or shift is None or certificate.norm_lower <= 0:
+        return ""
+    seen = next((one for one in moments.each() if one.cosine >= cosine), None)
+    if seen is None or seen.tilt > math.pi / 2:
+        return ""
+    kappa, alpha = certificate.norm_lower / certificate.limit, float(moments.alpha[0])
+    needed = draws_for(float(shift), seen, norm=kappa, alpha=alpha)
+    if needed is None:
+        return "no number of draws up to a million would do: rare events cannot be excluded so far out"
+    return f"about {needed:,} draws would do" if needed > certificate.draws else ""
 
 
 def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:

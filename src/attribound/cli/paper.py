@@ -13,7 +13,9 @@ from attribound.errors import ArgumentError
 @app.command()
 def paper(
     name: Annotated[str, typer.Argument(help="list, all, table1..table9, figure1..figure3, gridpg, montecarlo, ...")],
-    out: Annotated[Path, typer.Option(help="Folder for tables, pictures and cells.")] = Path("attribound-paper"),
+    out: Annotated[Path, typer.Option(help="Folder for tables, pictures, numbers and runs.")] = Path(
+        "attribound-paper"
+    ),
     quick: Annotated[bool, typer.Option(help="A small version, seconds to a minute each.")] = False,
     items: Annotated[int | None, typer.Option(min=1, help="Images.")] = None,
     samples: Annotated[int | None, typer.Option(min=2, help="Draws per certificate.")] = None,
@@ -31,8 +33,8 @@ def paper(
 
     Example: attribound paper table2 --quick --out my-tables
 
-    Writes NAME.md, NAME.tex and, for figures, NAME.png; every piece is kept in OUT/cells, so the same command goes on
-    where it stopped. docs/paper.md explains every difference and gives the full commands.
+    Writes NAME.md, NAME.tex, NAME.json (its numbers) and, for figures, NAME.png; the same command goes on where it
+    stopped. docs/paper.md explains every difference and gives the full commands.
     """
     from attribound import checks as check
     from attribound.cli import console

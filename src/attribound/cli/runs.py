@@ -36,10 +36,9 @@ def export(
     from attribound.runs.export import export as write
 
     with Store.read(run) as store:
-        text = write(store, "json" if as_json and out is None else kind.value, out)
-    if out is None:
-        print(text, end="")
-    else:
+        for piece in write(store, "json" if as_json and out is None else kind.value, out):
+            print(piece, end="")
+    if out is not None:
         answer({"out": str(out), "format": kind.value}, as_json, lambda: print(f"wrote {out}"))
 
 

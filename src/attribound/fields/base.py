@@ -109,6 +109,27 @@ class Wrapper(Field):
         """The same wrapper around another field."""
 
 
+class MapWrapper(Wrapper):
+    """A wrapper that changes each map by itself."""
+
+    @abstractmethod
+    def change(self, maps: Tensor) -> Tensor:
+        """(B, ...) maps to (B, ...) maps; rows do not see each other."""
+
+    @final
+    def explain(
+        self,
+        inputs: Tensor,
+        target: Target,
+        *,
+        generator: torch.Generator | None = None,
+        create_graph: bool = False,
+    ) -> Explanation:
+        """The wrapped maps, changed."""
+        plain = self.base.explain(inputs, target, generator=generator, create_graph=create_graph)
+        return Explanation(self.change(plain.maps), plain.logits)
+
+
 def check_output(output: str) -> None:
     """Raise unless `output` is one of the two things that can be explained."""
     if output not in ("logit", "probability"):

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields.base import Explanation, Field, Target, Wrapper
+from attribound.fields.base import Field, MapWrapper
 
 _ROUNDING = 1e-5
 """Relative rounding error of float32 gradients, tolerated at a claimed limit."""
 
 
-class Bounded(Wrapper):
+class Bounded(MapWrapper):
     """A field whose maps are never longer than `limit`. Values are float64.
 
     Attributes:
@@ -49,17 +49,9 @@ class Bounded(Wrapper):
         """Bring float64 vectors (B, m) within the limit."""
 
     @final
-    def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
-    ) -> Explanation:
+    def change(self, maps: Tensor) -> Tensor:
         """The wrapped maps in float64, brought within the limit row by row."""
-        plain = self.base.explain(inputs, target, generator=generator, create_graph=create_graph)
-        return Explanation(self.bound(plain.maps.flatten(1).double()).view(plain.maps.shape), plain.logits)
+        return self.bound(maps.flatten(1).double()).view(maps.shape)
 
 
 @final

@@ -5,7 +5,6 @@ limit (`Unit(Centred(Pooled(Saliency(model), size=7)))`), and attacks differenti
 """
 
 import hashlib
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal, final
 
@@ -14,14 +13,14 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields.base import Explanation, Field, Target, Wrapper
+from attribound.fields.base import Field, MapWrapper
 from attribound.fields.bounded import Bounded
 
 Of = Literal["abs", "signed"]
 
 
-class Reshaped(Wrapper):
-    """A field whose maps are changed row by row by `reshape`."""
+class Reshaped(MapWrapper):
+    """A field whose maps get another shape or level, row by row."""
 
     def __init__(self, base: Field, spec: str) -> None:
         super().__init__(base)
@@ -29,23 +28,6 @@ class Reshaped(Wrapper):
             kind = type(self).__name__
             raise FieldError(f"expected the limit outermost, e.g. Unit({kind}(...)), got {kind}({type(base).__name__})")
         self.reshaped = (*base.reshaped, spec)
-
-    @abstractmethod
-    def reshape(self, maps: Tensor) -> Tensor:
-        """(B, ...) maps to (B, ...) maps; rows do not see each other."""
-
-    @final
-    def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
-    ) -> Explanation:
-        """The wrapped maps, reshaped."""
-        plain = self.base.explain(inputs, target, generator=generator, create_graph=create_graph)
-        return Explanation(self.reshape(plain.maps), plain.logits)
 
 
 def centre(maps: Tensor) -> Tensor:
@@ -70,7 +52,7 @@ class Centred(Reshaped):
         """Another field, centred."""
         return Centred(base)
 
-    def reshape(self, maps: Tensor) -> Tensor:
+    def change(self, maps: Tensor) -> Tensor:
         """Subtract each row's mean."""
         return centre(maps)
 
@@ -98,7 +80,7 @@ class Pooled(Reshaped):
         """Another field, pooled alike."""
         return Pooled(base, self.size, self.of)
 
-    def reshape(self, maps: Tensor) -> Tensor:
+    def change(self, maps: Tensor) -> Tensor:
         """(B, C, H, W) or (B, H, W) to (B, size, size)."""
         if maps.ndim not in (3, 4) or min(maps.shape[-2:]) < self.size:
             raise FieldError(
@@ -132,7 +114,7 @@ class Tokens(Reshaped):
         """Another field, by token."""
         return Tokens(base, self.of)
 
-    def reshape(self, maps: Tensor) -> Tensor:
+    def change(self, maps: Tensor) -> Tensor:
         """(B, tokens, features) to (B, tokens)."""
         if maps.ndim != 3:
             raise FieldError(f"expected maps (tokens, features) of an embedded sequence, got {tuple(maps.shape[1:])}")
@@ -160,7 +142,7 @@ class Grouped(Reshaped):
         """Another field, grouped alike."""
         return Grouped(base, self.groups, self.of)
 
-    def reshape(self, maps: Tensor) -> Tensor:
+    def change(self, maps: Tensor) -> Tensor:
         """(B, ...) to (B, groups)."""
         if maps[0].numel() != len(self.groups):
             raise FieldError(f"expected {len(self.groups)} features as in `groups`, got {maps[0].numel()}")

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from attribound.errors import FieldError
 from attribound.fields.base import Explanation, Field, Model, Target, Wrapper, forward
+from attribound.fields.saliency import Saliency
 
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-2, torch.float16: 5e-2, torch.bfloat16: 5e-2}
 """Differences that rounding explains, relative to each row's own size."""
@@ -34,7 +35,9 @@ def check_evaluating(model: Model) -> None:
 def independent(field: F, points: Tensor, target: Target) -> F:
     """The field itself if its maps may be computed in batches, else the same field row by row.
 
-    Each row alone is compared with the same row in a batch, outputs and maps, relative to each row's own size.
+    Each row alone is compared with the same row in a batch, relative to each row's own size: the outputs, and the maps
+    of the method itself, before a limit or a shape hides how they differ. Random methods have no two maps alike, so
+    the model's gradients are compared in their place.
 
     Args:
         field: the attribution.
@@ -50,7 +53,24 @@ def independent(field: F, points: Tensor, target: Target) -> F:
             "expected a model that maps each input by itself and always alike: its output for the same input changes "
             "with the batch around it or from call to call, so its attributions are not independent draws"
         )
-    return field if field.random or _same_maps(field, points, target) else _row_by_row(field)
+    method = Saliency(field.model, field.output) if field.random else _innermost(field)
+    if _same_maps(method, points, target):
+        return field
+    if field.block > 1:
+        raise FieldError(
+            f"expected gradients of one input that do not change with the batch around it: {field.name} draws blocks "
+            f"of {field.block} rows, so they would not be independent"
+        )
+    return _row_by_row(field)
+
+
+def probes(x: Tensor, near: Tensor) -> Tensor:
+    """Noisy copies of x, and as many on the other side at three times the distance: unlike company for every row."""
+    return torch.cat([near, x - 3 * (near - x)])
+
+
+def _innermost(field: Field) -> Field:
+    return _innermost(field.base) if isinstance(field, Wrapper) else field
 
 
 def _same_maps(field: Field, points: Tensor, target: Target) -> bool:
@@ -61,8 +81,11 @@ def _same_maps(field: Field, points: Tensor, target: Target) -> bool:
 
 
 def _alike(together: Tensor, alone: Tensor, like: Tensor) -> bool:
-    """Whether rows agree up to rounding; rows without any size agree."""
+    """Whether rows agree up to rounding; rows without any size agree, and so do rows that are NaN or infinite alike."""
     first, second = together.flatten(1).double(), alone.flatten(1).double()
+    if not torch.equal(first.isfinite(), second.isfinite()):
+        return False
+    first, second = (part.nan_to_num(0.0, 0.0, 0.0) for part in (first, second))
     size = torch.maximum(first.abs().amax(dim=1, keepdim=True), second.abs().amax(dim=1, keepdim=True))
     size = torch.where(size == 0, 1.0, size)
     return bool(((first - second) / size).norm(dim=1).le(_TOLERANCE[like.dtype] * (first / size).norm(dim=1)).all())

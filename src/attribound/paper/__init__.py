@@ -16,26 +16,8 @@ from attribound.paper.table5 import Table5, Table6
 from attribound.paper.table8 import Figure2, Table8
 from attribound.paper.table9 import Table9
 
-EXPERIMENTS: dict[str, Experiment] = {
-    one.name: one
-    for one in (
-        Table1(),
-        Table2(),
-        Table3(),
-        Table4(),
-        Table5(),
-        Table6(),
-        Table7(),
-        Table8(),
-        Table9(),
-        Figure1(),
-        Figure2(),
-        Figure3(),
-        GridPg(),
-        MonteCarlo(),
-        Attacks(),
-        Counterexamples(),
-    )
-}
+_TABLES = Table1(), Table2(), Table3(), Table4(), Table5(), Table6(), Table7(), Table8(), Table9()
+_OTHERS = Figure1(), Figure2(), Figure3(), GridPg(), MonteCarlo(), Attacks(), Counterexamples()
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*_TABLES, *_OTHERS)}
 
 __all__ = ["EXPERIMENTS", "Experiment", "Settings", "Table", "conduct"]

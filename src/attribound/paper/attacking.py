@@ -1,14 +1,16 @@
-"""How a table's images are attacked."""
+"""How a survey's images are attacked."""
 
-from typing import Any
-
-from torch import Tensor
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, final
 
 from attribound.attacks import Attack, AttackResult, Direct
 from attribound.attacks.base import make_problem
-from attribound.fields.base import Field
-from attribound.noise import UniformBall
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.opening import Opened, Opener
+from attribound.certificates.record import Record
 from attribound.paper.settings import Settings
+from attribound.paper.survey import SurveyTable
 
 SCORED = 256
 """Fresh draws behind each of the two maps that give the cosine found."""
@@ -16,32 +18,42 @@ CLIMB: dict[str, Any] = {"samples": 8}
 SHORT: dict[str, Any] = {"samples": 4, "steps": 1}
 
 
-def effort(settings: Settings) -> dict[str, Any]:
-    """How hard images are attacked: part of what a cell follows from."""
-    return {
-        "restarts": settings.restarts,
-        "steps": settings.steps,
-        "climb": CLIMB,
-        "short": SHORT,
-        "scored": SCORED,
-    }
+class AttackTable(SurveyTable):
+    """A table of surveys whose images are attacked."""
+
+    def constants(self, settings: Settings) -> dict[str, Any]:
+        """How hard images are attacked."""
+        effort = {"restarts": settings.restarts, "steps": settings.steps}
+        return {**effort, "climb": CLIMB, "short": SHORT, "scored": SCORED}
+
+    @abstractmethod
+    def attack(self, settings: Settings, subject: Opened, claim: Certificate) -> dict[str, float]:
+        """What attacks find on one image."""
+
+    @final
+    def measure(self, settings: Settings, records: Sequence[Record]) -> list[dict[str, float]]:
+        """What they find on all."""
+        opener = Opener(model=settings.model, arch=settings.arch)
+        return [self.attack(settings, opener(record.subject), Certificate(record)) for record in records]
+
+    @final
+    def effort(self, settings: Settings) -> str:
+        """How hard, in words, beside the paper's."""
+        return (
+            f"Each image and row: one attack of {settings.steps} steps along the gradient and {settings.restarts} "
+            "short ones from other starts, the prediction kept (the paper: 20 attacks on the top-k of 200 steps and "
+            "300 draws)."
+        )
 
 
-def worst_attack(
-    settings: Settings, field: Field, image: Tensor, target: int, radius: float, epsilon: float, item: int
-) -> AttackResult:
+def worst_attack(settings: Settings, subject: Opened, claim: Certificate, epsilon: float) -> AttackResult:
     """The strongest of one long climb and several short ones."""
-    problem = make_problem(field, image, target, UniformBall(radius), epsilon, samples=SCORED, seed=settings.seed)
+    problem = make_problem(
+        subject.field, subject.x, claim.target, subject.noise, epsilon, samples=SCORED, seed=settings.seed
+    )
     attacks: list[Attack] = [
         Direct(steps=settings.steps, rescore_samples=SCORED, **CLIMB),
         Direct(restarts=settings.restarts, rescore_samples=SCORED, **SHORT),
     ]
-    return min((one.run(problem, settings.seed + item) for one in attacks), key=lambda result: result.cosine)
-
-
-def effort_note(settings: Settings) -> str:
-    """The effort in words, beside the paper's."""
-    return (
-        f"Each image and row: one attack of {settings.steps} steps along the gradient and {settings.restarts} short "
-        "ones from other starts, the prediction kept (the paper: 20 attacks on the top-k of 200 steps and 300 draws)."
-    )
+    results = [attack.run(problem, settings.seed + claim.item) for attack in attacks]
+    return min(results, key=lambda result: result.cosine)

@@ -1,17 +1,47 @@
-"""The one interface of experiments, and how one is run: cells are computed once and kept, so that it resumes."""
+"""The one interface of experiments, and how one is conducted: its pieces are computed once and kept in one file."""
 
+import hashlib
 import json
+import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
-from attribound.paper.settings import Cell, Settings
+from PIL import Image
+
+from attribound.errors import StoredDataError
+from attribound.files import read_text, write_whole
+from attribound.paper.settings import SAMPLE, Settings
 from attribound.paper.table import Table
 from attribound.report import plots
 
-Found = dict[str, Any]
+Numbers = dict[Any, Any]
+"""What the pieces of an experiment gave, by the keys under which it named them."""
+
+
+@final
+@dataclass(frozen=True)
+class Piece:
+    """A part of an experiment that is computed once and kept as JSON.
+
+    Attributes:
+        name: what it is, for people.
+        about: everything it follows from.
+        work: computes it; plain JSON values.
+    """
+
+    name: str
+    about: dict[str, Any]
+    work: Callable[[], Any]
+
+    @property
+    def key(self) -> str:
+        """Its name in files and folders: the same only if everything it follows from is the same."""
+        digest = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()
+        return f"{re.sub('[^A-Za-z0-9.-]+', '_', self.name)}-{digest[:12]}"
 
 
 class Experiment(ABC):
@@ -20,6 +50,8 @@ class Experiment(ABC):
     Attributes:
         name: what people type.
         title: what it shows.
+        file: the experiment whose file of numbers it shares; "": it has its own.
+        data: data set unless another is asked for.
         items: images of the full version.
         samples: draws of the full version.
         quick_items: images of the quick version.
@@ -28,20 +60,22 @@ class Experiment(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    file: ClassVar[str] = ""
+    data: ClassVar[str] = SAMPLE
     items: ClassVar[int] = 200
     samples: ClassVar[int] = 1024
     quick_items: ClassVar[int] = 2
     quick_samples: ClassVar[int] = 64
 
     @abstractmethod
-    def cells(self, settings: Settings) -> Sequence[Cell]:
-        """What must be computed, in pieces."""
+    def pieces(self, settings: Settings) -> Mapping[Any, Piece]:
+        """What must be computed, in pieces; the keys are the table's."""
 
     @abstractmethod
-    def table(self, settings: Settings, found: Found) -> Table:
-        """The paper's numbers beside ours."""
+    def table(self, settings: Settings, numbers: Numbers) -> Table:
+        """The paper's numbers beside ours: a function of its pieces."""
 
-    def figure(self, settings: Settings, found: Found) -> plots.Picture | None:
+    def figure(self, settings: Settings, numbers: Numbers) -> plots.Picture | None:
         """The picture, where the paper has one."""
         return None
 
@@ -51,35 +85,50 @@ def conduct(
     settings: Settings,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Table:
-    """Compute what is missing, and write NAME.md, NAME.tex and NAME.png to the settings' folder."""
-    kept = settings.out / "cells"
-    kept.mkdir(parents=True, exist_ok=True)
-    cells = experiment.cells(settings)
-    found: Found = {}
-    for number, cell in enumerate(cells):
-        progress(experiment.name, number, len(cells))
-        found[cell.key] = _once(kept / f"{cell.key}.json", cell)
-    progress(experiment.name, len(cells), len(cells))
-    table = experiment.table(settings, found)
-    (settings.out / f"{experiment.name}.md").write_text(table.markdown(), encoding="utf-8")
-    (settings.out / f"{experiment.name}.tex").write_text(table.latex(), encoding="utf-8")
-    if (figure := experiment.figure(settings, found)) is not None:
-        plots.save(figure, settings.out / f"{experiment.name}.png")
+    """Compute what is missing; write NAME.json, NAME.md, NAME.tex and NAME.png to the settings' folder."""
+    settings = replace(settings, data=settings.data or experiment.data)
+    pieces = experiment.pieces(settings)
+    file = Kept(settings.out / f"{experiment.file or experiment.name}.json")
+    numbers: Numbers = {}
+    for number, (key, piece) in enumerate(pieces.items()):
+        progress(experiment.name, number, len(pieces))
+        numbers[key] = file.once(piece)
+    progress(experiment.name, len(pieces), len(pieces))
+    table = experiment.table(settings, numbers)
+    write_whole(settings.out / f"{experiment.name}.md", table.markdown())
+    write_whole(settings.out / f"{experiment.name}.tex", table.latex())
+    if (figure := experiment.figure(settings, numbers)) is not None:
+        _save(figure, settings.out / f"{experiment.name}.png")
     return table
 
 
-def _once(path: Path, cell: Cell) -> Any:
-    if path.exists():
-        return read_cell(path)
-    started = time.perf_counter()
-    value = cell.work()
-    stored = json.dumps({"about": cell.about, "seconds": round(time.perf_counter() - started, 1), "value": value})
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(stored + "\n", encoding="utf-8")
-    partial.replace(path)
-    return json.loads(stored)["value"]
+def _save(figure: plots.Picture, path: Path) -> None:
+    """As PNG with a palette: a third of the size."""
+    plots.save(figure, path)
+    with Image.open(path) as drawn:
+        drawn.convert("RGB").quantize(256).save(path, optimize=True)
 
 
-def read_cell(path: Path) -> Any:
-    """What a finished cell found."""
-    return json.loads(path.read_text(encoding="utf-8"))["value"]
+@final
+class Kept:
+    """A file of numbers, one line per piece; every new piece is written at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._pieces: dict[str, Any] = json.loads(read_text(path)) if path.exists() else {}
+            if not all("value" in stored for stored in self._pieces.values()):
+                raise ValueError("a piece without a value")
+        except (ValueError, TypeError, AttributeError) as error:
+            raise StoredDataError(f"{path} does not hold the numbers of a table: {error}") from None
+
+    def once(self, piece: Piece) -> Any:
+        """What the piece gave, now or before."""
+        if piece.key not in self._pieces:
+            started = time.perf_counter()
+            value = json.loads(json.dumps(piece.work()))
+            seconds = round(time.perf_counter() - started, 1)
+            self._pieces[piece.key] = {"about": piece.about, "seconds": seconds, "value": value}
+            lines = (json.dumps({key: one}, separators=(",", ":"))[1:-1] for key, one in self._pieces.items())
+            write_whole(self._path, "{\n" + ",\n".join(lines) + "\n}\n")
+        return self._pieces[piece.key]["value"]

@@ -1,63 +1,165 @@
-"""Certificates of many images at one radius: what most tables are made of."""
+"""Surveys: certificates of many images at one radius, made by runs; most tables are functions of them."""
 
-import math
-import statistics
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, final
 
-from attribound.bounds import moved_fraction
-from attribound.bounds.rules import Evidence
-from attribound.certificate import Certificate
-from attribound.certification import certify
-from attribound.data import Dataset
-from attribound.fields import make_field
-from attribound.noise import UniformBall
-from attribound.paper.settings import Cell, Settings, first_images
+import numpy as np
+
+from attribound.bounds import Ball, Evidence, Law, Length, Spread, parse_law, shift_size
+from attribound.bounds.paper import cosine_bound_paper, largest_moved_fraction_paper
+from attribound.certificates.record import Failure, Record
+from attribound.checks import FloatArray
+from attribound.errors import AttriboundError
+from attribound.paper.experiment import Experiment, Numbers, Piece
+from attribound.paper.settings import CERTIFIED, RADII, Settings
+from attribound.paper.table import Table, kept
+from attribound.rounding import round_down, round_up
+from attribound.runs.config import RunConfig
+from attribound.runs.engines import Local
+from attribound.runs.runner import prepare, run
+from attribound.runs.store import Store
 
 COSINES = (0.8, 0.9)
 EPSILONS = (0.5, 1.0)
+LIMIT = 1.0
+"""Every survey is of unit maps."""
 
 
-def survey(settings: Settings, model: str, attribution: str, radius: float, otherwise: str = "mnist-sample") -> Cell:
-    """The cell with the certificates of a model's images under uniform noise of this radius."""
-    about = settings.about(model, otherwise, attribution=attribution, radius=radius)
-    name = f"survey-{Path(model).stem}-{attribution}-r{radius:g}"
-    return Cell(name, about, lambda: _measure(settings, model, attribution, radius, settings.dataset(otherwise)))
+@final
+@dataclass(frozen=True)
+class Survey:
+    """What the certificates of many images rest on; every answer is derived from it anew.
+
+    Attributes:
+        law: the noise.
+        norm: (N,) norms of the sampled maps; estimates.
+        norm_lower: (N,) lower bounds on the norms of the exact maps.
+        eigenvalue_upper: (N,) upper bounds on the largest eigenvalue of the covariance.
+        measured: (N,) what else a table measured on each image, by name.
+    """
+
+    law: Law
+    norm: FloatArray
+    norm_lower: FloatArray
+    eigenvalue_upper: FloatArray
+    measured: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Of all images at once."""
+        length = Length(lower=self.norm_lower[:, None], sampled=self.norm[:, None])
+        return Evidence.of(self.law, LIMIT, length, Spread(self.eigenvalue_upper[:, None]))
+
+    def cosine(self, epsilon: float | FloatArray) -> FloatArray:
+        """(N,) certified cosines, at one epsilon or at one for each image."""
+        return self.evidence.cosine(np.broadcast_to(epsilon, self.norm.shape)[:, None])[:, 0]
+
+    def max_epsilon(self, cosine: float) -> FloatArray:
+        """(N,) the largest certified epsilons."""
+        return self.evidence.max_epsilon(cosine)[:, 0]
+
+    def cosine_paper(self, epsilon: float | FloatArray) -> FloatArray:
+        """(N,) the paper's T with the sampled norms. NOT a guarantee."""
+        norm = np.minimum(self.norm, LIMIT)
+        return np.asarray(cosine_bound_paper(norm, LIMIT, self.evidence.moved_fraction(epsilon)))
+
+    def max_epsilon_paper(self, cosine: float) -> FloatArray:
+        """(N,) the paper's largest epsilons with the sampled norms. NOT a guarantee."""
+        return self.law.epsilon_at(largest_moved_fraction_paper(np.minimum(self.norm, LIMIT), LIMIT, cosine))
 
 
-def _measure(settings: Settings, model: str, attribution: str, radius: float, data: Dataset) -> dict[str, Any]:
-    field = make_field(settings.network(model), attribution)
-    images = first_images(data, settings.items)
-    noise = UniformBall(radius)
-    found = [
-        certify(
-            field,
-            image,
-            noise=noise,
-            samples=settings.samples,
-            alpha=settings.alpha,
-            seed=settings.seed,
-            item=item,
+class SurveyTable(Experiment):
+    """A table made of one survey per model and radius.
+
+    Attributes:
+        networks: its models by the names in the table.
+        radii: its radii.
+        sharing: whether they share one alpha, because the best of them is sought.
+        most: images that are shown; the survey may have more.
+    """
+
+    networks: ClassVar[Mapping[str, str]] = CERTIFIED
+    radii: ClassVar[tuple[float, ...]] = RADII
+    sharing: ClassVar[bool] = False
+    most: ClassVar[int | None] = None
+
+    def models(self, settings: Settings) -> Mapping[str, str]:
+        """Its models, or the one that was asked for."""
+        return settings.chosen(self.networks)
+
+    def constants(self, settings: Settings) -> dict[str, Any]:
+        """What else its numbers follow from."""
+        return {}
+
+    def measure(self, settings: Settings, records: Sequence[Record]) -> list[dict[str, float]]:
+        """What it measures on each image beside its certificate, by name."""
+        return [{} for _ in records]
+
+    @abstractmethod
+    def shown(self, settings: Settings, surveys: Mapping[tuple[str, float], Survey]) -> Table:
+        """The table, a function of its surveys by model and radius."""
+
+    @final
+    def pieces(self, settings: Settings) -> dict[tuple[str, float], Piece]:
+        """One survey per model and radius."""
+        models, radii = self.models(settings).items(), settings.some(self.radii)
+        shared = replace(settings, alpha=settings.alpha / (len(radii) if self.sharing else 1))
+        return {(name, radius): self._piece(shared, model, radius) for name, model in models for radius in radii}
+
+    @final
+    def table(self, settings: Settings, numbers: Numbers) -> Table:
+        """The table of the surveys."""
+        return self.shown(settings, {key: read_survey(stored) for key, stored in numbers.items()})
+
+    def _piece(self, settings: Settings, model: str, radius: float) -> Piece:
+        survey = Piece(
+            f"{Path(model).stem}-{settings.method}-r{radius:g}",
+            settings.about(model, attribution=settings.method, radius=radius),
+            lambda: self._survey(settings, certified_records(settings, survey)[: self.most]),
         )
-        for item, image in enumerate(images)
-    ]
-    return {
-        "dim": images[0].numel(),
-        "radius": radius,
-        "norm": [one.norm for one in found],
-        "norm_lower": [one.norm_lower for one in found],
-        "eigenvalue_upper": [one.evidence.eigenvalue_upper for one in found],
-        **_answers(found),
-    }
+        return replace(survey, about={**survey.about, **self.constants(settings)})
+
+    def _survey(self, settings: Settings, records: list[Record]) -> dict[str, Any]:
+        """What a file of numbers keeps of records; bounds are rounded so that they stay bounds."""
+        rows, law = self.measure(settings, records), records[0].evidence().law
+        return {
+            "noise": law.spec,
+            "dim": law.dim,
+            "norm": kept(record.norm for record in records),
+            "norm_lower": kept((record.norm_lower for record in records), round_down),
+            "eigenvalue_upper": kept((record.eigenvalue_upper for record in records), round_up),
+            "measured": {name: kept(row[name] for row in rows) for name in rows[0]},
+        }
 
 
-def _answers(found: list[Certificate]) -> dict[str, Any]:
-    return {
-        "cosine": {f"{e:g}": [one.cosine(e) for one in found] for e in EPSILONS},
-        "cosine_paper": {f"{e:g}": [one.cosine_paper(e) for one in found] for e in EPSILONS},
-        "max_epsilon": {f"{c:g}": [one.max_epsilon(c) for one in found] for c in COSINES},
-        "max_epsilon_paper": {f"{c:g}": [one.max_epsilon_paper(c) for one in found] for c in COSINES},
-    }
+def read_survey(stored: Mapping[str, Any]) -> Survey:
+    """The survey in a file of numbers."""
+    columns = {name: np.array(stored[name]) for name in ("norm", "norm_lower", "eigenvalue_upper")}
+    measured = {name: np.array(values) for name, values in stored["measured"].items()}
+    return Survey(law=parse_law(stored["noise"], stored["dim"]), measured=measured, **columns)
+
+
+def certified_records(settings: Settings, survey: Piece) -> list[Record]:
+    """The records of a survey's run in OUT/runs, which is made or continued: as `attribound certify` does it."""
+    names = ("model", "data", "attribution", "samples", "alpha", "items", "seed")
+    given = {name: survey.about[name] for name in names}
+    arch, noise = settings.arch_of(given["model"]), f"{Ball.kind}:{float(survey.about['radius'])!r}"
+    config = RunConfig(**given, arch=arch, noise=noise, epsilons=EPSILONS, cosines=COSINES, pictures=0)
+    # A run may grow, so its name does not say how many images it has.
+    folder = settings.out / "runs" / replace(survey, about={**survey.about, "items": None}).key
+    run(prepare(config)[1], folder, Local())
+    with Store.read(folder) as store:
+        return [_sound(record) for record in store.records() if record.item < settings.items]
+
+
+def _sound(record: Record | Failure) -> Record:
+    if isinstance(record, Failure):
+        raise AttriboundError(f"item {record.item} could not be certified: {record.message}")
+    return record
 
 
 def explained(settings: Settings) -> str:
@@ -65,35 +167,6 @@ def explained(settings: Settings) -> str:
     return f"unit {settings.method} of the logit (the paper: integrated gradients of the softmax)"
 
 
-def median(values: list[float]) -> float:
-    """The middle one; of two the smaller."""
-    return statistics.median_low(values)
-
-
-def evidence(cell: dict[str, Any], index: int) -> Evidence:
-    """What one image's certificate rests on."""
-    return Evidence(
-        dim=int(cell["dim"]),
-        noise_kind="uniform",
-        scale=float(cell["radius"]),
-        limit=1.0,
-        norm_lower=float(cell["norm_lower"][index]),
-        eigenvalue_upper=float(cell["eigenvalue_upper"][index]),
-        probability_gradient=False,
-    )
-
-
-def useful_radius(epsilon: float, dim: int, kappa: float = 1.0) -> float:
-    """The radius from which on the tight bound says anything for a map of relative norm kappa: 2 p < kappa."""
-    low, high = epsilon / 2, epsilon
-    while 2 * moved_fraction(epsilon, radius=high, dim=dim) >= kappa:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if 2 * moved_fraction(epsilon, radius=middle, dim=dim) < kappa else (middle, high)
-    return high
-
-
-def paper_ceiling(moved: float) -> float:
-    """The largest T that the paper's own formula can give: at c = M."""
-    return 1 / math.hypot(1, 2 * moved)
+def useful_radius(epsilon: float, dim: int) -> float:
+    """The radius from which on the tight bound can say anything: 2 p < 1."""
+    return float(epsilon / shift_size(0.5, radius=1.0, dim=dim))

@@ -1,10 +1,13 @@
 """A small table, as Markdown and as LaTeX."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from attribound.certificate import round_down
+from attribound.rounding import lower_quantile, round_down
+
+_KEPT = 8
+"""Digits that files of numbers keep: twice as many as tables show."""
 
 
 @final
@@ -56,6 +59,16 @@ def number(value: float | None, digits: int = 4) -> str:
 def certified(value: float, digits: int = 4) -> str:
     """A number that is proved: rounded down."""
     return round_down(value, digits)
+
+
+def median(values: Iterable[float]) -> float:
+    """The middle one; of two the smaller."""
+    return lower_quantile(list(values), 0.5)
+
+
+def kept(values: Iterable[float], rounded: Callable[[float, int], float | str] = round) -> list[float]:
+    """Numbers as a file keeps them; for bounds `rounded` is `round_down` or `round_up`, so that they stay bounds."""
+    return [float(rounded(float(value), _KEPT)) for value in values]
 
 
 def _line(cells: Sequence[str]) -> str:

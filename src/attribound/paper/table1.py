@@ -10,12 +10,13 @@ from attribound.attacks.score import Score, rescore
 from attribound.fields import IntegratedGradients, Saliency
 from attribound.fields.base import Field
 from attribound.noise import UniformBall
-from attribound.paper.experiment import Experiment, Found
+from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.published import TABLE1
-from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, Cell, Settings, first_images, predicted
-from attribound.paper.table import Table, number
+from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, Settings, predicted
+from attribound.paper.table import Table, kept, number
 
 METHODS = ("SM", "SmoothSM", "IG", "SmoothIG")
+METRICS = ("top-k", "Kendall")
 RADIUS, PATH_STEPS, EPSILON, DRAWS = 0.5, 8, 1.0, 8
 
 
@@ -26,41 +27,41 @@ class Table1(Experiment):
     name, title = "table1", "Table 1: attributions after the l2 attack (IFIA, top-k loss), epsilon 1.0"
     items, quick_items = 50, 1
 
-    def cells(self, settings: Settings) -> list[Cell]:
+    def pieces(self, settings: Settings) -> dict[tuple[str, str], Piece]:
         """One per model and method."""
-        return [_cell(settings, name, model, method) for name, model in _models(settings).items() for method in METHODS]
+        models = settings.chosen(CIFAR_MODELS if settings.source.startswith("cifar10") else MNIST_MODELS)
+        return {
+            (name, method): _piece(settings, name, model, method)
+            for name, model in models.items()
+            for method in METHODS
+        }
 
-    def table(self, settings: Settings, found: Found) -> Table:
+    def table(self, settings: Settings, numbers: Numbers) -> Table:
         """Ours and the paper's, model by model."""
-        models = _models(settings)
-        rows = []
-        for method in METHODS:
-            for metric in ("top-k", "Kendall"):
-                ours = {
-                    name: statistics.mean(found[_cell(settings, name, model, method).key][metric])
-                    for name, model in models.items()
-                }
-                printed = TABLE1[method, metric]
-                cells = [f"{number(ours[name])} ({number(printed.get(name))})" for name in models]
-                rows.append([method, metric, *cells, _note(settings, found, method, metric, ours)])
-        return Table(
-            self.title, ["map", "metric", *(f"{name}: ours (paper)" for name in models), "note"], rows, _notes(settings)
-        )
+        models = list(dict.fromkeys(name for name, _ in numbers))
+        rows = [
+            _row(method, metric, {name: numbers[name, method] for name in models})
+            for method in METHODS
+            for metric in METRICS
+        ]
+        columns = ["map", "metric", *(f"{name}: ours (paper)" for name in models), "note"]
+        return Table(self.title, columns, rows, _notes(settings))
 
 
-def _note(settings: Settings, found: Found, method: str, metric: str, ours: dict[str, float]) -> str:
-    """Which model is best, and what two estimates of one smoothed map give without any attack."""
-    highest = f"highest: {max(ours, key=lambda name: ours[name])}"
-    if not method.startswith("Smooth"):
-        return highest
-    cells = [found[_cell(settings, name, model, method).key] for name, model in _models(settings).items()]
-    unharmed = [statistics.mean(cell["unharmed"][metric]) for cell in cells]
-    return f"{highest}; without attack {min(unharmed):.2f} to {max(unharmed):.2f}"
+def _row(method: str, metric: str, measured: dict[str, Any]) -> list[str]:
+    """Ours and the paper's, which model is best, and what two estimates of one map give without any attack."""
+    ours = {name: statistics.mean(values[metric]) for name, values in measured.items()}
+    cells = [f"{number(value)} ({number(TABLE1[method, metric].get(name))})" for name, value in ours.items()]
+    note = f"highest: {max(ours, key=lambda name: ours[name])}"
+    unharmed = [statistics.mean(values["unharmed"][metric]) for values in measured.values() if "unharmed" in values]
+    if unharmed:
+        note += f"; without attack {min(unharmed):.2f} to {max(unharmed):.2f}"
+    return [method, metric, *cells, note]
 
 
 def _notes(settings: Settings) -> list[str]:
     return [
-        f"The paper: CIFAR-10, ResNet-18, 200 iterations, 300 draws. Here: {settings.data or 'mnist-sample'}, "
+        f"The paper: CIFAR-10, ResNet-18, 200 iterations, 300 draws. Here: {settings.source}, "
         f"{settings.items} images, {_steps(settings)} iterations, {DRAWS} draws, {PATH_STEPS} points on IG's path.",
         f"Smoothing: uniform in the ball of radius {RADIUS:g}; k = 100 (MNIST) or 1,000 (CIFAR-10); tau-b instead of "
         f"the printed formula, which is not Kendall's tau. The paper does not say its epsilon. Smoothed maps are "
@@ -68,21 +69,10 @@ def _notes(settings: Settings) -> list[str]:
     ]
 
 
-def _models(settings: Settings) -> dict[str, str]:
-    return settings.chosen(CIFAR_MODELS if (settings.data or "").startswith("cifar10") else MNIST_MODELS)
-
-
-def _cell(settings: Settings, name: str, model: str, method: str) -> Cell:
-    constants: dict[str, Any] = {
-        "method": method,
-        "radius": RADIUS,
-        "path": PATH_STEPS,
-        "epsilon": EPSILON,
-        "draws": DRAWS,
-        "scored": _scored(settings),
-    }
-    about = settings.about(model, steps=_steps(settings), **constants)
-    return Cell(f"table1-{name}-{method}", about, lambda: _measure(settings, model, method))
+def _piece(settings: Settings, name: str, model: str, method: str) -> Piece:
+    constants = {"radius": RADIUS, "path": PATH_STEPS, "epsilon": EPSILON, "draws": DRAWS, "scored": _scored(settings)}
+    about = settings.about(model, steps=_steps(settings), method=method, **constants)
+    return Piece(f"{name}-{method}", about, lambda: _measure(settings, model, method))
 
 
 def _scored(settings: Settings) -> int:
@@ -94,38 +84,19 @@ def _steps(settings: Settings) -> int:
 
 
 def _measure(settings: Settings, model: str, method: str) -> dict[str, Any]:
-    network = settings.network(model)
+    network, images, scored = settings.network(model), settings.images(), _scored(settings)
     field: Field = IntegratedGradients(network, steps=PATH_STEPS) if method.endswith("IG") else Saliency(network)
     noise = UniformBall(RADIUS) if method.startswith("Smooth") else None
-    images = first_images(settings.dataset(), settings.items)
     k = 100 if images[0].numel() < 1000 else 1000
-    found = [
-        attack(
-            field,
-            image,
-            epsilon=EPSILON,
-            noise=noise,
-            method="ifia",
-            k=k,
-            steps=_steps(settings),
-            samples=DRAWS,
-            rescore_samples=_scored(settings),
-            seed=settings.seed,
-        )
-        for image in images
-    ]
-    unharmed = [
-        rescore(
-            field, image, torch.zeros_like(image), predicted(network, image), noise, _scored(settings), settings.seed
-        )
-        for image in images
-    ]
-    return {**_scores([one.score for one in found], k), "unharmed": _scores(unharmed, k)}
+    options: dict[str, Any] = {"k": k, "steps": _steps(settings), "samples": DRAWS, "rescore_samples": scored}
+    attacked = [attack(field, x, epsilon=EPSILON, noise=noise, seed=settings.seed, **options) for x in images]
+    scores = _scores([result.score for result in attacked], k)
+    if noise is None:
+        return scores
+    nothing, seed = torch.zeros_like(images[0]), settings.seed
+    unharmed = [rescore(field, x, nothing, predicted(network, x), noise, scored, seed) for x in images]
+    return {**scores, "unharmed": _scores(unharmed, k)}
 
 
 def _scores(scores: list[Score], k: int) -> dict[str, Any]:
-    return {
-        "top-k": [one.top_k(k) for one in scores],
-        "Kendall": [one.kendall for one in scores],
-        "cosine": [one.cosine for one in scores],
-    }
+    return {"top-k": kept(score.top_k(k) for score in scores), "Kendall": kept(score.kendall for score in scores)}

@@ -4,36 +4,28 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, final
 
-from attribound.bounds import cosine_bound, max_epsilon, moved_fraction
-from attribound.bounds.paper import max_epsilon_paper
-from attribound.paper.experiment import Experiment, Found
+from attribound.bounds import cosine_bound, cosine_bound_paper, max_epsilon, max_epsilon_paper, moved_fraction
 from attribound.paper.published import TABLE3, TABLE7
-from attribound.paper.settings import RADII, Cell, Settings
-from attribound.paper.survey import median, paper_ceiling, survey, useful_radius
-from attribound.paper.table import Table, certified, number
+from attribound.paper.settings import RADII, Settings
+from attribound.paper.survey import LIMIT, Survey, SurveyTable, useful_radius
+from attribound.paper.table import Table, certified, median, number
 
 DIM = 3 * 224 * 224
 
 
-class _Photographs(Experiment):
+class _Photographs(SurveyTable):
     """One row per level (epsilon or T) and radius; the measured columns are empty without a model."""
 
-    items, samples, quick_items, quick_samples = 4, 64, 1, 2
+    data, items, samples, quick_items, quick_samples = "photos", 4, 64, 1, 2
+    networks = {}  # noqa: RUF012
     published: ClassVar[Mapping[float, tuple[float | None, ...]]]
     columns: ClassVar[Sequence[str]]
     notes: ClassVar[Sequence[str]]
 
     @final
-    def cells(self, settings: Settings) -> list[Cell]:
-        """Surveys of real photographs with the given model."""
-        if settings.model is None:
-            return []
-        return [survey(settings, settings.model, settings.method, r, "photos") for r in RADII]
-
-    @final
-    def table(self, settings: Settings, found: Found) -> Table:
+    def shown(self, settings: Settings, surveys: Mapping[tuple[str, float], Survey]) -> Table:
         """The paper's values beside the closed forms and what was measured."""
-        measured = {cell["radius"]: cell for cell in found.values()}
+        measured = {radius: survey for (_, radius), survey in surveys.items()}
         rows = [
             [f"{level:g}", f"{radius:g}", number(value), *self.row(level, radius, value, measured.get(radius))]
             for level, values in self.published.items()
@@ -42,7 +34,7 @@ class _Photographs(Experiment):
         return Table(self.title, self.columns, rows, self.notes)
 
     @abstractmethod
-    def row(self, level: float, radius: float, printed: float | None, cell: Found | None) -> list[str]:
+    def row(self, level: float, radius: float, printed: float | None, survey: Survey | None) -> list[str]:
         """What stands beside the paper's value."""
 
 
@@ -60,11 +52,11 @@ class Table3(_Photographs):
         "with --model only.",
     )
 
-    def row(self, level: float, radius: float, printed: float | None, cell: Found | None) -> list[str]:
+    def row(self, level: float, radius: float, printed: float | None, survey: Survey | None) -> list[str]:
         """Both formulas at c = M."""
         moved = moved_fraction(level, radius=radius, dim=DIM)
-        ceiling, tight = paper_ceiling(moved), cosine_bound(1.0, 1.0, moved)
-        kappa = "" if cell is None else f"{median(cell['norm']):.3f}"
+        ceiling, tight = cosine_bound_paper(LIMIT, LIMIT, moved), cosine_bound(LIMIT, LIMIT, moved)
+        kappa = "" if survey is None else f"{median(survey.norm):.3f}"
         return [number(ceiling), f"{moved:.6f}", certified(tight), kappa, f"{useful_radius(level, DIM):.1f}"]
 
 
@@ -72,7 +64,7 @@ class Table3(_Photographs):
 class Table7(_Photographs):
     """The largest epsilon by T and radius."""
 
-    name, title = "table7", "Table 7: the largest epsilon on ImageNet-sized inputs"
+    name, title, file = "table7", "Table 7: the largest epsilon on ImageNet-sized inputs", "table3"
     published = TABLE7
     columns = (
         *("T", "r", "paper's epsilon", "its formula at c = M", "tight at c = M"),
@@ -83,11 +75,11 @@ class Table7(_Photographs):
         "The measured columns need --model (attribound data fetch resnet50) and photographs.",
     )
 
-    def row(self, level: float, radius: float, printed: float | None, cell: Found | None) -> list[str]:
+    def row(self, level: float, radius: float, printed: float | None, survey: Survey | None) -> list[str]:
         """Both formulas at c = M, and measured."""
-        given = {"norm": 1.0, "limit": 1.0, "radius": radius, "dim": DIM}
+        given = {"norm": LIMIT, "limit": LIMIT, "radius": radius, "dim": DIM}
         formula, tight = max_epsilon_paper(level, **given), max_epsilon(level, **given)
-        measured = "" if cell is None else number(median(cell["max_epsilon_paper"][f"{level:g}"]))
-        sound = "" if cell is None else certified(median(cell["max_epsilon"][f"{level:g}"]))
+        measured = "" if survey is None else number(median(survey.max_epsilon_paper(level)))
+        sound = "" if survey is None else certified(median(survey.max_epsilon(level)))
         note = "more than c <= M allows" if printed is not None and printed > formula + 5e-5 else ""
         return [number(formula), number(tight), measured, sound, note]

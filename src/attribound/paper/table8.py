@@ -1,87 +1,99 @@
 """Table 8 and figure 2: what attacks find at the certified epsilon of either formula, and the gap to every bound."""
 
+from collections.abc import Mapping
 from typing import final
 
+import numpy as np
+
 from attribound.attacks.score import rescore
-from attribound.bounds.paper import cosine_bound_paper
-from attribound.fields import make_field
-from attribound.noise import UniformBall
-from attribound.paper.attacking import SCORED, effort, effort_note, worst_attack
-from attribound.paper.experiment import Experiment, Found, read_cell
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.opening import Opened
+from attribound.paper.attacking import SCORED, AttackTable, worst_attack
+from attribound.paper.experiment import Numbers
 from attribound.paper.published import TABLE8
-from attribound.paper.settings import CERTIFIED, MNIST_MODELS, Cell, Settings, first_images, predicted
-from attribound.paper.survey import evidence, explained, median, survey
-from attribound.paper.table import Table, certified, number
+from attribound.paper.settings import CERTIFIED, Settings
+from attribound.paper.survey import Survey, explained, read_survey
+from attribound.paper.table import Table, certified, median, number
 from attribound.report import plots
 
-FIGURE_RADII = (1.5, 2.0, 2.5)
 TIGHTEST = 200
-COSINE = "0.8"
+COSINE = 0.8
+MEASURED = ("found", "found_sound")
+
+
+class _AtCertified(AttackTable):
+    """Attacks at the epsilon that the paper's formula allows for T = 0.8, and at the sound one."""
+
+    file = "table8"
+
+    @final
+    def attack(self, settings: Settings, subject: Opened, claim: Certificate) -> dict[str, float]:
+        """The lowest cosine found at the paper's epsilon, and the same change scaled to the sound one."""
+        epsilon = claim.max_epsilon_paper(COSINE)
+        worst = worst_attack(settings, subject, claim, epsilon)
+        scaled, seed = worst.delta * (claim.max_epsilon(COSINE) / epsilon), settings.seed + claim.item
+        sound = rescore(subject.field, subject.x, scaled, claim.target, subject.noise, SCORED, seed)
+        return dict(zip(MEASURED, (worst.cosine, sound.cosine), strict=True))
 
 
 @final
-class Table8(Experiment):
+class Table8(_AtCertified):
     """Empirical cosine at the certified epsilon for T = 0.8, by the paper's formula and by the sound one."""
 
     name, title = "table8", "Table 8: cosine found by attacks at the epsilon allowed for T = 0.8, by either formula"
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """A survey and its attacks per model and radius."""
-        models = settings.chosen(MNIST_MODELS, *CERTIFIED).values()
-        return [cell for model in models for r in settings.radii for cell in attacked(settings, model, r)]
-
-    def table(self, settings: Settings, found: Found) -> Table:
+    def shown(self, settings: Settings, surveys: Mapping[tuple[str, float], Survey]) -> Table:
         """One row per model and radius, and the violations."""
-        rows, cells = [], []
-        for name, model in settings.chosen(MNIST_MODELS, *CERTIFIED).items():
-            for radius, value in settings.beside(TABLE8.get(name)):
-                cell = found[attacked(settings, model, radius)[1].key]
-                cells.append(cell)
-                rows.append([name, f"{radius:g}", number(value), *_columns(cell)])
+        rows = [
+            [name, f"{radius:g}", number(value), *_columns(surveys[name, radius])]
+            for name in self.models(settings)
+            for radius, value in settings.beside(TABLE8.get(name))
+        ]
         columns = ["model", "r", "paper's cosine"]
         columns += ["epsilon, its formula", "median found", "lowest", "certified there"]
         columns += ["epsilon, sound", "median found", "lowest"]
-        return Table(self.title, columns, rows, _notes(settings, cells))
+        attacks = (settings.restarts + 1) * sum(len(survey.norm) for survey in surveys.values())
+        sound, paper = (sum(gap < 0 for survey in surveys.values() for gap in _gaps(survey)[kind]) for kind in (0, 1))
+        sound += sum(int(sum(survey.measured["found_sound"] < COSINE)) for survey in surveys.values())
+        notes = [
+            f"{settings.items} images; {explained(settings)}. {self.effort(settings)} {attacks:,} attacks in all; the "
+            "worst change, scaled, is tried at the sound epsilon too.",
+            f"The cosine found (estimated from {SCORED} fresh draws) lay below the sound bound {sound} times, and "
+            f"below the paper's {paper} times. `attribound paper attacks` and `counterexamples` show where its formula "
+            "fails.",
+            "A sound epsilon of 0 means that nothing is certified at this cosine.",
+        ]
+        return Table(self.title, columns, rows, notes)
 
 
-def _columns(cell: Found) -> list[str]:
-    columns = [number(median(cell["epsilon"])), number(median(cell["found"])), number(min(cell["found"]))]
-    columns.append(certified(median(cell["certified"])))
-    columns.append(certified(median(cell["epsilon_sound"])))
-    return [*columns, number(median(cell["found_sound"])), number(min(cell["found_sound"]))]
+def _columns(survey: Survey) -> list[str]:
+    epsilon, (cosines, sound) = survey.max_epsilon_paper(COSINE), (survey.measured[key] for key in MEASURED)
+    columns = [number(median(epsilon)), number(median(cosines)), number(min(cosines))]
+    columns += [certified(median(survey.cosine(epsilon))), certified(median(survey.max_epsilon(COSINE)))]
+    return [*columns, number(median(sound)), number(min(sound))]
 
 
-def _notes(settings: Settings, cells: list[Found]) -> list[str]:
-    attacks = (settings.restarts + 1) * sum(len(cell["found"]) for cell in cells)
-    sound = sum(f < c for cell in cells for f, c in zip(cell["found"], cell["certified"], strict=True))
-    sound += sum(f < float(COSINE) for cell in cells for f in cell["found_sound"])
-    paper = sum(f < c for cell in cells for f, c in zip(cell["found"], cell["paper"], strict=True))
-    return [
-        f"{settings.items} images; {explained(settings)}. {effort_note(settings)} {attacks:,} attacks in all; the "
-        "worst change, scaled, is tried at the sound epsilon too.",
-        f"The cosine found (estimated from {SCORED} fresh draws) lay below the sound bound {sound} times, and below "
-        f"the paper's {paper} times. `attribound paper attacks` and `counterexamples` show where its formula fails.",
-        "A sound epsilon of 0 means that nothing is certified at this cosine.",
-    ]
+def _gaps(survey: Survey) -> tuple[list[float], list[float]]:
+    """Between what was found and the certified cosine, and the paper's T; sorted."""
+    epsilon, cosines = survey.max_epsilon_paper(COSINE), survey.measured["found"]
+    sound, paper = (np.sort(cosines - bound(epsilon)).tolist() for bound in (survey.cosine, survey.cosine_paper))
+    return sound, paper
 
 
 @final
-class Figure2(Experiment):
+class Figure2(_AtCertified):
     """The gap between bound and attack, sorted, for the images where it is smallest."""
 
     name, title = "figure2", "Figure 2: gap between the cosine found by attacks and the bounds (IGR)"
+    networks = {"IGR": CERTIFIED["IGR"]}  # noqa: RUF012
+    radii = (1.5, 2.0, 2.5)
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """The cells of table 8 for IGR at three radii."""
-        return [cell for r in FIGURE_RADII for cell in attacked(settings, _igr(settings), r)]
-
-    def table(self, settings: Settings, found: Found) -> Table:
+    def shown(self, settings: Settings, surveys: Mapping[tuple[str, float], Survey]) -> Table:
         """Smallest and median gap by radius."""
-        rows = []
-        for radius in FIGURE_RADII:
-            sound, paper = _gaps(found[attacked(settings, _igr(settings), radius)[1].key])
-            cells = [number(sound[0]), number(median(sound)), number(paper[0]), number(median(paper))]
-            rows.append([f"{radius:g}", *cells])
+        rows = [
+            [f"{radius:g}", *(number(gap) for gaps in _gaps(survey) for gap in (gaps[0], median(gaps[:TIGHTEST])))]
+            for (_, radius), survey in surveys.items()
+        ]
         columns = ["r", "smallest gap, sound", "median gap, sound", "smallest gap, paper's", "median gap, paper's"]
         notes = [
             f"At the epsilon that the paper's formula allows for T = {COSINE}; {explained(settings)}; of "
@@ -90,48 +102,7 @@ class Figure2(Experiment):
         ]
         return Table(self.title, columns, rows, notes)
 
-    def figure(self, settings: Settings, found: Found) -> plots.Picture:
+    def figure(self, settings: Settings, numbers: Numbers) -> plots.Picture:
         """Sorted gaps, one panel per radius."""
-        panels = {f"r = {r:g}": _gaps(found[attacked(settings, _igr(settings), r)[1].key]) for r in FIGURE_RADII}
-        return plots.plot_gaps(panels)
-
-
-def _igr(settings: Settings) -> str:
-    return settings.model or MNIST_MODELS["IGR"]
-
-
-def _gaps(cell: Found) -> tuple[list[float], list[float]]:
-    sound = sorted(f - c for f, c in zip(cell["found"], cell["certified"], strict=True))[:TIGHTEST]
-    paper = sorted(f - c for f, c in zip(cell["found"], cell["paper"], strict=True))[:TIGHTEST]
-    return sound, paper
-
-
-def attacked(settings: Settings, model: str, radius: float) -> tuple[Cell, Cell]:
-    """The survey of a model at a radius, and the attacks on it."""
-    first = survey(settings, model, settings.method, radius)
-    name = first.name.replace("survey", "attacked")
-    return first, Cell(name, {**first.about, **effort(settings)}, lambda: _attack(settings, model, radius, first))
-
-
-def _attack(settings: Settings, model: str, radius: float, surveyed: Cell) -> dict[str, list[float]]:
-    cell = read_cell(settings.out / "cells" / f"{surveyed.key}.json")
-    network = settings.network(model)
-    field, noise = make_field(network, settings.method), UniformBall(radius)
-    rows: list[dict[str, float]] = []
-    for item, image in enumerate(first_images(settings.dataset(), settings.items)):
-        claim, seed = evidence(cell, item), settings.seed + item
-        epsilon, smaller = (cell[kind][COSINE][item] for kind in ("max_epsilon_paper", "max_epsilon"))
-        target = predicted(network, image)
-        worst = worst_attack(settings, field, image, target, radius, epsilon, item)
-        scaled = worst.delta * (smaller / epsilon)
-        rows.append(
-            {
-                "epsilon": epsilon,
-                "found": worst.cosine,
-                "certified": claim.best(epsilon)[0],
-                "paper": cosine_bound_paper(min(cell["norm"][item], 1.0), 1.0, claim.moved_fraction(epsilon)),
-                "epsilon_sound": smaller,
-                "found_sound": rescore(field, image, scaled, target, noise, SCORED, seed).cosine,
-            }
-        )
-    return {key: [row[key] for row in rows] for key in rows[0]}
+        gaps = {radius: _gaps(read_survey(stored)) for (_, radius), stored in numbers.items()}
+        return plots.plot_gaps({f"r = {r:g}": (s[:TIGHTEST], p[:TIGHTEST]) for r, (s, p) in gaps.items()})

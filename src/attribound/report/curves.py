@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness
 from attribound.bounds.visible import visible_cosine
@@ -22,8 +23,6 @@ MANY = 20_000
 """Runs with more records have half as many stops: a page must be made in seconds."""
 _STEPS, _HALVINGS, _REFINED = 200, 28, 9
 _TINY = 1e-9
-_OVERSTATED = 0.01
-"""What a record states is reported if it is so much more than a stop at which its evidence proves nothing."""
 
 Units = npt.NDArray[np.int64]
 
@@ -37,7 +36,7 @@ class Block:
         rows: (n,) their places in the run.
         evidence: about all of them.
         draws: (n, 1) draws behind each map.
-        stated: per cosine, (n,) the largest epsilon that each record states.
+        stated: per cosine, (n,) the largest epsilon that each record states; 0.0 where it was not proved.
         visible: per cosine, the same for maps as sampled.
         proved: (n,) whether what is stated was proved to follow from the evidence.
     """
@@ -91,7 +90,8 @@ class Proofs:
         visible: (N, C) the same for maps as sampled.
         curves: by row, the proved cosine at each stop in thousandths, rounded down; -1 if none. Only rows asked for.
         anything: (N,) whether anything is proved at all, however small the change.
-        overstated: rows that state more than their evidence gives, among those not proved one by one.
+        classes: (N,) up to which size of change the smoothed model's class is proved to stay, in units; None if the
+            run did not ask.
     """
 
     cosines: tuple[float, ...]
@@ -100,7 +100,7 @@ class Proofs:
     visible: Units
     curves: dict[int, list[int]]
     anything: npt.NDArray[np.bool_]
-    overstated: list[int]
+    classes: Units | None
 
 
 def prove(blocks: Sequence[Block], count: int, cosines: Sequence[float], drawn: frozenset[int]) -> Proofs:
@@ -116,22 +116,24 @@ def prove(blocks: Sequence[Block], count: int, cosines: Sequence[float], drawn: 
     scale = Scale.up_to(_reach(blocks), _STEPS // 2 if count > MANY else _STEPS)
     grid = scale.grid()
     units, visible = (np.zeros((count, len(wanted)), np.int64) for _ in range(2))
-    anything = np.zeros(count, bool)
+    anything, classes = np.zeros(count, bool), np.zeros(count, np.int64)
     curves: dict[int, list[int]] = {}
-    overstated: list[int] = []
     for block in blocks:
         tiny = np.array([_TINY * block.evidence.law.scale])
         anything[block.rows] = block.evidence.cosine(tiny)[:, 0] >= 0
         if not scale.count:
             continue
+        if Majority in block.evidence.facts:
+            held = block.evidence.fact(Majority).radius(block.evidence.law)[:, 0]
+            classes[block.rows] = [whole_units(radius, scale.digits) for radius in held.tolist()]
         known = block.evidence.cosine(grid)
-        units[block.rows], doubtful = _largest(known, wanted, block.stated, block.proved, scale)
-        overstated += block.rows[doubtful].tolist()
+        units[block.rows] = _largest(known, wanted, block.stated, block.proved, scale)
         if Closeness in block.evidence.facts:
             seen = visible_cosine(block.evidence, grid, block.draws)
-            visible[block.rows], _ = _largest(seen, wanted, block.visible, block.proved, scale)
+            visible[block.rows] = _largest(seen, wanted, block.visible, block.proved, scale)
         curves |= {row: _thousandths(known[at]) for at, row in enumerate(block.rows.tolist()) if row in drawn}
-    return Proofs(wanted, scale, _falling(units), _falling(visible), curves, anything, sorted(overstated))
+    asked = any(Majority in block.evidence.facts for block in blocks)
+    return Proofs(wanted, scale, _falling(units), _falling(visible), curves, anything, classes if asked else None)
 
 
 def _reach(blocks: Sequence[Block]) -> float:
@@ -155,23 +157,19 @@ def _largest(
     stated: dict[float, FloatArray],
     proved: npt.NDArray[np.bool_],
     scale: Scale,
-) -> tuple[Units, npt.NDArray[np.bool_]]:
+) -> Units:
     """(n, C) the last stop at which each cosine holds, or what a record states if that is proved to follow.
 
-    Also (n,) which of the others state clearly more than they prove. A proof at a stop covers all smaller changes.
+    A proof at a stop covers all smaller changes.
     """
     found = np.zeros((len(known), len(cosines)), np.int64)
-    doubtful = np.zeros(len(known), bool)
     for column, cosine in enumerate(cosines):
         holds = known >= cosine
-        last = np.where(holds.any(axis=1), known.shape[1] - holds[:, ::-1].argmax(axis=1), 0)
-        found[:, column] = last * scale.step
+        found[:, column] = scale.step * np.where(holds.any(axis=1), holds.shape[1] - holds[:, ::-1].argmax(axis=1), 0)
         if cosine in stated:
-            next_stop = (last + 1) * scale.step * 10.0**-scale.digits
-            doubtful |= ~proved & (stated[cosine] * (1 - _OVERSTATED) > next_stop)
             exact = [whole_units(value, scale.digits) for value in stated[cosine][proved].tolist()]
             found[proved, column] = np.maximum(found[proved, column], np.array(exact, np.int64))
-    return found, doubtful
+    return found
 
 
 def _falling(units: Units) -> Units:

@@ -16,7 +16,7 @@ from attribound.report.curves import Block
 from attribound.report.downloads import DownloadWriter
 from attribound.rounding import exact_text
 from attribound.runs import RunConfig
-from attribound.runs.proved import Proved, foreign, prove_all
+from attribound.runs.proved import Proved, bare, foreign, prove_all
 from attribound.runs.summary import Tally
 
 _BLOCK = 1000
@@ -41,10 +41,15 @@ class Row:
 
 
 def read(
-    records: Iterator[Record | Failure], config: RunConfig, kept: frozenset[int], findings: Mapping[int, Finding]
+    records: Iterator[Record | Failure],
+    config: RunConfig,
+    findings: Mapping[int, Finding],
+    *,
+    kept: frozenset[int],
+    drawn: frozenset[int],
 ) -> "Reader":
-    """Read all records; those in the rows to keep are proved one by one."""
-    reader = Reader(config, kept, findings)
+    """Read all records; those in the rows to keep are proved one by one, those that are drawn are held whole."""
+    reader = Reader(config, kept, findings, drawn=drawn)
     while block := list(itertools.islice(records, _BLOCK)):
         reader.take(block)
     return reader
@@ -62,6 +67,8 @@ class Reader:
     blocks: list[Block] = field(default_factory=list)
     downloads: DownloadWriter = field(default_factory=DownloadWriter)
     first: Record | None = None
+    drawn: frozenset[int] = frozenset()
+    records: dict[int, Record] = field(default_factory=dict)
     alpha: float = 0.0
     assumed: bool = False
 
@@ -75,6 +82,8 @@ class Reader:
         proved = prove_all((one for one, keep in zip(records, shown, strict=True) if keep), self.config)
         read = [next(proved) if keep else self._unseen(one) for one, keep in zip(records, shown, strict=True)]
         for one, keep in zip(read, shown, strict=True):
+            if len(self.rows) in self.drawn and isinstance(one, Proved):
+                self.records[len(self.rows)] = one.record
             self.tally.take(one)
             self.rows.append(_row(one))
             if keep:
@@ -84,37 +93,35 @@ class Reader:
                 self.alpha = max(self.alpha, one.record.alpha)
                 self.assumed = self.assumed or one.record.bound.kind == "assumed"
         certified = [one.record if isinstance(one, Proved) else None for one in read]
-        self.blocks += _stacked(start, certified, records, shown, self.config.cosines)
+        self.blocks += _stacked(start, certified, shown, self.config.cosines)
 
     def _unseen(self, record: Record | Failure) -> Proved | Failure:
-        """A record that is only counted: what it states is not taken over."""
+        """A record that is only counted: what it states is not taken over, nor facts that need a check of their own."""
         if isinstance(record, Failure):
             return record
-        bare = msgspec.structs.replace(record, cosine={}, visible_cosine={}, max_epsilon={}, max_visible_epsilon={})
-        return Proved(bare, tuple(foreign(record, self.config)))
+        unstated = msgspec.structs.replace(
+            bare(record), cosine={}, visible_cosine={}, max_epsilon={}, max_visible_epsilon={}
+        )
+        return Proved(unstated, tuple(foreign(record, self.config)))
 
 
 def _stacked(
     start: int,
     certified: Sequence[Record | None],
-    stored: Sequence[Record | Failure],
     proved: Sequence[bool],
     cosines: Sequence[float],
 ) -> Iterator[Block]:
     """Blocks of records whose evidence can be asked at once."""
-    families: dict[object, list[tuple[int, Evidence]]] = defaultdict(list)
+    families: dict[object, list[tuple[int, Record, Evidence]]] = defaultdict(list)
     for at, record in enumerate(certified):
         if record is not None:
             evidence = record.evidence()
-            families[evidence.family].append((at, evidence))
+            families[evidence.family].append((at, record, evidence))
     for members in families.values():
-        places = [at for at, _ in members]
-        # What was proved holds the derived numbers; of the others, the stated ones are looked at but not believed.
-        stating = [certified[at] if proved[at] else stored[at] for at in places]
-        known = [one for one in stating if isinstance(one, Record)]
+        places, known, evidences = zip(*members, strict=True)
         yield Block(
             rows=np.array(places, np.int64) + start,
-            evidence=Evidence.stack([evidence for _, evidence in members]),
+            evidence=Evidence.stack(evidences),
             draws=np.array([one.draws for one in known], np.float64)[:, None],
             stated={c: np.array([one.max_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
             visible={c: np.array([one.max_visible_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},

@@ -21,20 +21,26 @@ from attribound.runs.store import Store
 _INTERNAL = frozenset({"facts", "format", "seal", "map"})
 
 
-def export(store: Store, kind: str, out: Path | None) -> str:
-    """Write a run's records to a file, or return them as text where the format is text and `out` is None."""
+def export(store: Store, kind: str, out: Path | None) -> Iterator[str]:
+    """Write a run's records to a file, or yield them as text, piece by piece, where `out` is None.
+
+    Args:
+        store: the run.
+        kind: one of FORMATS.
+        out: the file.
+    """
     if kind not in _WRITERS:
         raise ArgumentError(f"expected --format {', '.join(_WRITERS)}, got {kind!r}")
-    if kind == "parquet":
+    if kind != "parquet":
+        pieces = _WRITERS[kind](store)
         if out is None:
-            raise ArgumentError("expected --out FILE for parquet, which is not text")
+            return pieces
+        write_whole(out, (piece.encode() for piece in pieces))
+    elif out is None:
+        raise ArgumentError("expected --out FILE for parquet, which is not text")
+    else:
         _parquet(store, out)
-        return ""
-    text = _WRITERS[kind](store)
-    if out is None:
-        return text
-    write_whole(out, text)
-    return ""
+    return iter(())
 
 
 def public_records(store: Store) -> Iterator[dict[str, Any]]:
@@ -67,17 +73,24 @@ def _columns(rows: Iterable[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row))
 
 
-def _json(store: Store) -> str:
-    return json.dumps({"config": store.config.to_json(), "records": list(public_records(store))}, indent=1) + "\n"
+def _json(store: Store) -> Iterator[str]:
+    yield f'{{"config": {json.dumps(store.config.to_json())},\n"records": ['
+    for number, record in enumerate(public_records(store)):
+        yield (",\n" if number else "\n") + json.dumps(record, allow_nan=False)
+    yield "\n]}\n"
 
 
-def _csv(store: Store) -> str:
-    rows = [flat(record) for record in public_records(store)]
+def _csv(store: Store) -> Iterator[str]:
+    columns = _columns(flat(record) for record in public_records(store))
     text = io.StringIO()
-    writer = csv.DictWriter(text, _columns(rows), restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: _as_text(value) for key, value in row.items()} for row in rows)
-    return text.getvalue()
+    for record in public_records(store):
+        writer.writerow({key: _as_text(value) for key, value in flat(record).items()})
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue()
 
 
 def _as_text(value: Any) -> Any:
@@ -85,20 +98,15 @@ def _as_text(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
-def _latex(store: Store) -> str:
+def _latex(store: Store) -> Iterator[str]:
     """A booktabs table of what each input was certified for."""
     config = store.config
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
-    lines = [
-        rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}",
-        r"\toprule",
-        " & ".join(["item", "label", "class", "status", *heads]) + r" \\",
-        r"\midrule",
-        *(_latex_row(one, config) for one in prove_all(store.records(), config)),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines) + "\n"
+    yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
+    yield " & ".join(["item", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"
+    for one in prove_all(store.records(), config):
+        yield _latex_row(one, config) + "\n"
+    yield "\\bottomrule\n\\end{tabular}\n"
 
 
 def _latex_row(one: Proved | Failure, config: RunConfig) -> str:
@@ -129,10 +137,10 @@ def _parquet(store: Store, out: Path) -> None:
     write_whole(out, sink.getvalue().to_pybytes())
 
 
-_WRITERS: dict[str, Callable[[Store], str]] = {
+_WRITERS: dict[str, Callable[[Store], Iterator[str]]] = {
     "csv": _csv,
     "json": _json,
     "latex": _latex,
-    "parquet": lambda store: "",
+    "parquet": lambda store: iter(()),
 }
 FORMATS = tuple(_WRITERS)

@@ -8,11 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
+from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.rules import RULES
+from attribound.bounds.facts import Length
+from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.visible import visible_cosine
+from attribound.certificates.cell_checks import overstated_cells
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, Record, seal_of
 from attribound.checks import FloatArray
@@ -58,11 +63,19 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
             *([] if honest[id(record)] else ["states more than follows from its evidence"]),
             *foreign(record, config),
         ]
-        if not doubts:
-            yield Proved(record)
+        if honest[id(record)]:
+            yield Proved(record, tuple(doubts))
             continue
         epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
-        yield Proved(Certificate(record).stating(epsilons, cosines).record, tuple(doubts))
+        yield Proved(Certificate(bare(record)).stating(epsilons, cosines).record, tuple(doubts))
+
+
+def bare(record: Record) -> Record:
+    """The record without facts that state what follows from them: they must be checked one by one to be believed."""
+    checked = {fact.name for rule in RULES if type(rule).problems is not Rule.problems for fact in rule.needs}
+    return msgspec.structs.replace(
+        record, facts={name: fact for name, fact in record.facts.items() if name not in checked - {Length.name}}
+    )
 
 
 def foreign(record: Record, config: RunConfig) -> list[str]:
@@ -102,7 +115,7 @@ def _honest(records: Sequence[Record]) -> list[bool]:
     return honest
 
 
-def _all_proved(evidence: Evidence, records: Sequence[Record]) -> FloatArray:
+def _all_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
     """(N,) whether every stated number is proved; all records state the same keys."""
     draws = np.array([record.draws for record in records], np.float64)[:, None]
 
@@ -118,7 +131,22 @@ def _all_proved(evidence: Evidence, records: Sequence[Record]) -> FloatArray:
         for key in getattr(records[0], name):
             stated = _column(records, name, key)
             fine &= ((stated <= 0) | (answer(np.maximum(stated, 0.0)) >= float(key) - _TOLERANCE))[:, 0]
+    return np.asarray(fine & _class_proved(evidence, records) & [not _overstated(one) for one in records])
+
+
+def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+    """(N,) whether what is stated about the class is proved."""
+    known = evidence.fact(Majority).radius(evidence.law)[:, 0] if Majority in evidence.facts else np.zeros(len(records))
+    fine = np.array([one.prediction_radius or 0.0 for one in records]) <= known + _TOLERANCE
+    for at, one in enumerate(records):
+        for key, joint in one.joint_epsilon.items():
+            fine[at] &= joint <= min(known[at], one.max_epsilon.get(key, 0.0)) + _TOLERANCE
     return fine
+
+
+def _overstated(record: Record) -> list[str]:
+    """What is stated about single cells and does not follow."""
+    return overstated_cells(Certificate(record)) if record.cells else []
 
 
 def _column(records: Sequence[Record], name: str, key: str) -> FloatArray:

@@ -95,8 +95,9 @@ class Store:
     def close(self) -> None:
         """Release the file and the lock; a finished run is one plain file, readable from any medium."""
         if self._lock is not None:
-            with contextlib.suppress(sqlite3.Error):  # a reader is still there
-                self._connection.execute("PRAGMA journal_mode=DELETE")
+            for pragma in ("wal_checkpoint(TRUNCATE)", "journal_mode=DELETE"):
+                with contextlib.suppress(sqlite3.Error):  # a reader is still there: then all is in the file, at least
+                    self._connection.execute(f"PRAGMA {pragma}").fetchall()
         for connection in (self._connection, self._lock):
             if connection is not None:
                 connection.close()
@@ -254,11 +255,35 @@ def _connect(file: Path, *, readonly: bool = False) -> sqlite3.Connection:
     except sqlite3.OperationalError:
         if not readonly:
             raise StoredDataError(f"cannot open {file} for writing") from None
-        # A folder that cannot be written to: nobody else can be writing there either.
-        connection = sqlite3.connect(file.resolve().as_uri() + "?immutable=1", uri=True)
+        connection = _connect_immutable(file)
     except sqlite3.DatabaseError as error:
         raise StoredDataError(f"{file.parent} is not a run: {error}") from None
+    _refuse_programs(connection, file)
     return connection
+
+
+def _connect_immutable(file: Path) -> sqlite3.Connection:
+    """A folder that cannot be written to: nobody else can be writing there either, but somebody may have been."""
+    rest = file.with_name(file.name + "-wal")
+    if rest.exists() and rest.stat().st_size > 0:
+        raise StoredDataError(
+            f"{file.parent} cannot be written to and holds records that are not in {file.name} yet ({rest.name}): "
+            "copy the folder to where it can be written, or make the copy with `attribound copy`"
+        )
+    return sqlite3.connect(file.resolve().as_uri() + "?immutable=1", uri=True)
+
+
+def _refuse_programs(connection: sqlite3.Connection, file: Path) -> None:
+    """A run is plain tables: a view or trigger is a program, and may never end."""
+    try:
+        rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoredDataError(f"{file.parent} is not a run: {error}") from None
+    for kind, name, text in rows:
+        if kind not in ("table", "index") or str(text or "").lstrip().upper().startswith("CREATE VIRTUAL"):
+            connection.close()
+            raise StoredDataError(f"{file.parent} is not a run: it holds a {kind} {name!r}, which is a program")
 
 
 def _locked(path: Path) -> sqlite3.Connection:

@@ -35,6 +35,7 @@ class Source:
         purpose: what the draws are for; purposes share no stream.
         batch: most rows per model call; None sizes it by the input.
         classes: whether the model's class at every draw is wanted too.
+        parts: at least so many chunks, the first of which is the pilot.
     """
 
     field: Bounded
@@ -46,11 +47,12 @@ class Source:
     purpose: Purpose = Purpose.CERTIFICATE
     batch: int | None = None
     classes: bool = False
+    parts: int = 16
 
     def chunk_rows(self, planned: int) -> int:
-        """Draws per chunk: at least eight chunks, and none too large for memory."""
+        """Draws per chunk: at least `parts` chunks, and none too large for memory."""
         fitting = max(_CHUNK_NUMBERS // (self.x.numel() * self.field.block), 1)
-        return min(_CHUNK_ROWS, fitting, max(planned // 8, 1))
+        return min(_CHUNK_ROWS, fitting, max(planned // self.parts, 1))
 
     def chunks(self, planned: int) -> Iterator[Draws]:
         """Chunks of independent draws, `planned` in all: checked, flat and float64."""

@@ -3,8 +3,6 @@
 import multiprocessing
 import os
 import signal
-import threading
-import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -15,6 +13,7 @@ from typing import final
 import torch
 
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
+from attribound.runs.engines.parents import die_with
 from attribound.runs.tasks import Outcome, Task
 from attribound.runs.work import Job, Worker
 
@@ -92,23 +91,16 @@ def _drain(
 def _pool(job: Job, workers: int) -> ProcessPoolExecutor:
     # spawn: a forked copy of a process that has torch threads may hang.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(job,))
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(job, os.getpid()))
 
 
-def _begin(job: Job) -> None:
+def _begin(job: Job, parent: int) -> None:
     """Start a worker process; an interrupt is the parent's business."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    die_with(parent)
     torch.set_num_threads(1)
     _worker = Worker(job)
-
-
-def _leave_with_parent(parent: int) -> None:
-    """A worker whose parent was killed has nobody to work for."""
-    while os.getppid() == parent:
-        time.sleep(2)
-    os._exit(1)
 
 
 def _run(task: Task) -> Outcome:

@@ -38,7 +38,7 @@ SHAPES = {
 ABOUT = """# Certified class activation maps of unmodified ImageNet networks
 
 Made by `scripts/measure_imagenet.py` (draws) and `scripts/imagenet_table.py` (this page and `imagenet.json`, which has
-every photo's numbers). Gaussian noise in pixels of [0, 1], 1,024 draws per photo, alpha 0.001, the predicted class, maps
+every photo's numbers). Gaussian noise in pixels of [0, 1], 1,024 draws per photo, alpha 0.001, predicted class, maps
 of the last convolutional stage (7 x 7), centred unless it says otherwise. Photos: the four shipped ones, then those of
 foolbox in alphabetical order of their folders. Columns: medians over the photos of norm / limit, of the certified
 epsilon at cosine 0.8 and of the fidelity (cosine of smoothed and plain map); chance, the 90 % quantile of the cosines
@@ -48,7 +48,7 @@ the hotter or the colder half of the map under every change up to 0.1.
 
 With 1,024 draws no rule that only looks at draws can prove more than about 2.15 sigma at cosine 0.8, however constant
 the maps are: an event of probability ln(1000)/1024 may have been missed, a shift by 2.15 sigma makes it as likely as
-37 %, and 37 % of opposite maps turn a map by arccos 0.8.
+37 %, and so many of the worst maps turn the mean to cosine 0.8.
 """
 
 

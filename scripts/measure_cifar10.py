@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import attribound as ab
-from attribound.data import Dataset, open_data
+from attribound.data import Arrays, Dataset, open_data
 from attribound.models import Denoised, load_denoiser, load_shipped
 from attribound.training import accuracy
 
@@ -64,9 +64,11 @@ def main() -> None:
     parser.add_argument("--cifar10", required=True, help="folder with CIFAR-10's batches")
     parser.add_argument("--items", type=int, default=40)
     parser.add_argument("--samples", type=int, default=2048)
+    parser.add_argument("--images", type=int, default=10_000, help="test images for the accuracy")
     parser.add_argument("--only", nargs="*", help="only these models")
     chosen = parser.parse_args()
-    test = open_data(f"cifar10:{chosen.cifar10}", "test")
+    whole = open_data(f"cifar10:{chosen.cifar10}", "test")
+    test = Arrays(*whole.batch(range(chosen.images)))
     rows = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else []
     for name, denoiser in SUBJECTS:
         known = any((row["model"], row["denoiser"]) == (name, denoiser) for row in rows)
@@ -74,9 +76,11 @@ def main() -> None:
             continue
         model = load_shipped(name)
         subject = model if denoiser is None else Denoised(model, load_denoiser(denoiser), sigma=SIGMA)
-        asked = {"model": name, "denoiser": denoiser, "items": chosen.items, "samples": chosen.samples}
-        rows.append({**asked, **measure(subject, test, chosen.items, chosen.samples)})
-        command = "python scripts/measure_cifar10.py --cifar10 DIR --items N --samples N"
+        asked = {"items": chosen.items, "samples": chosen.samples, "images": chosen.images}
+        rows.append(
+            {"model": name, "denoiser": denoiser, **asked, **measure(subject, test, chosen.items, chosen.samples)}
+        )
+        command = "python scripts/measure_cifar10.py --cifar10 DIR --items N --samples N --images N"
         stored = {"command": command, "sigma": SIGMA, "alpha": 1e-3, "rows": rows}
         RESULT.write_text(json.dumps(stored, indent=1) + "\n")
         print(json.dumps(rows[-1]), flush=True)

@@ -1,102 +1,150 @@
-"""The import graph: data flows one way, and each foreign library has one home."""
+"""The import graph: data flows one way, each foreign library has one home, and nothing heavy loads before its time."""
 
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "attribound"
 
-# Rooms from the foundation up; a room may import itself and rooms before it.
-ROOMS = [
+ROOMS = (
     "errors",
+    "checks",
+    "rounding",
+    "files",
     "limits",
+    "hashes",
+    "randomness",
+    "metrics",
     "bounds",
     "noise",
-    "fields",
-    "spread",
-    "estimation",
-    "certificate",
-    "certification",
-    "search",
-    "verification",
-    "metrics",
-    "attacks",
     "models",
     "data",
+    "fields",
+    "sampling",
+    "certificates",
+    "attacks",
+    "search",
     "training",
     "tuning",
+    "baselines",
     "runs",
     "report",
     "demo",
-    "auditing",
-    "baselines",
     "paper",
     "cli",
-]
+    "__main__",
+)
+"""Rooms from the foundation up: a room may import itself and rooms before it."""
+
 HOMES = {
     "captum": {"fields/captum.py"},
+    "gx2": {"bounds/paper.py"},
+    "jinja2": {"report/page.py"},
     "matplotlib": {"report/plots.py"},
-    "plotly": {"report/charts.py"},
+    "plotly": set(),
     "ray": {"runs/engines/ray.py"},
+    "rich": {"cli/console.py"},
 }
+"""Libraries that one file only may import."""
+
+FLOORS = {
+    "typer": {"cli"},
+    "msgspec": {"certificates", "attacks", "runs", "report"},
+    "safetensors": {"models", "training", "data"},
+    "pyarrow": {"data", "runs"},
+    "PIL": {"data", "report", "paper"},
+}
+"""Libraries that belong to some rooms only."""
+
+WITHOUT_TORCH = ("errors", "checks", "rounding", "files", "bounds")
 
 
-def modules() -> list[Path]:
-    return [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
+def modules() -> dict[str, Path]:
+    return {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py")) if path.parent != SOURCE} | {
+        path.name: path for path in sorted(SOURCE.glob("*.py")) if path.name != "__init__.py"
+    }
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+def room_of(name: str) -> str:
+    return name.split("/")[0].removesuffix(".py")
 
 
-def imported(path: Path) -> list[str]:
-    names: list[str] = []
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, anywhere in it, for typing too."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += (
-                [f"{node.module}.{alias.name}" for alias in node.names]
-                if node.module == "attribound"
-                else [node.module]
-            )
-    return names
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path} imports relatively"
+            whole = node.module == "attribound"
+            yield from (f"attribound.{alias.name}" for alias in node.names) if whole else (node.module or "",)
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_no_arrow_points_up(path: Path) -> None:
-    here = room_of(path)
-    assert here in ROOMS, f"{here} is not in the list of rooms"
-    below = set(ROOMS[: ROOMS.index(here) + 1])
-    for name in imported(path):
-        if name.startswith("attribound."):
-            assert name.split(".")[1] in below | {"bounds"}, f"{path.name} reaches up to {name}"
+def offenders() -> Iterator[str]:
+    """Every arrow that points up, and every library outside of its home."""
+    users: dict[str, set[str]] = {library: set() for library in HOMES}
+    for name, path in modules().items():
+        room = room_of(name)
+        if room not in ROOMS:
+            yield f"{name}: {room} is not in the list of rooms"
+            continue
+        for module in imported(path):
+            library, *rest = module.split(".")
+            if library == "attribound" and rest:
+                if rest[0] not in ROOMS[: ROOMS.index(room) + 1]:
+                    yield f"{name} reaches up to {module}"
+            elif library in users:
+                users[library].add(name)
+            elif library in FLOORS and room not in FLOORS[library]:
+                yield f"{name} imports {library}, which belongs to {', '.join(sorted(FLOORS[library]))}"
+            elif library == "torch" and room in WITHOUT_TORCH:
+                yield f"{name} imports torch"
+    for library, names in users.items():
+        if names != HOMES[library]:
+            yield f"{library} is imported by {sorted(names)}, its home is {sorted(HOMES[library])}"
 
 
-def test_foreign_libraries_have_one_home() -> None:
-    for library, homes in HOMES.items():
-        users = {
-            str(path.relative_to(SOURCE))
-            for path in modules()
-            if any(n.split(".")[0] == library for n in imported(path))
-        }
-        assert users == homes
+def test_the_import_graph() -> None:
+    found = list(offenders())
+    assert found == [], "\n".join(found)
 
 
-def test_bounds_need_no_torch() -> None:
-    code = "import sys, attribound as ab; ab.bounds.cosine_bound(.5, 1, .1); print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+LOADED = "import sys; {code}; print(sorted({{'torch', 'captum', 'ray', 'matplotlib', 'typer'}} & set(sys.modules)))"
+
+
+@pytest.mark.parametrize(
+    ("code", "loaded"),
+    [
+        ("import attribound", "[]"),
+        ("import attribound as ab; ab.bounds.cosine_bound(.5, 1, .1)", "[]"),
+        ("import attribound.bounds as b; b.moved_fraction(0.1, sigma=1)", "[]"),
+        ("import attribound.certificates", "[]"),
+        ("from attribound.certificates import decode, verify_record, Certificate", "[]"),
+        ("import attribound as ab; ab.certify, ab.Unit, ab.Saliency, ab.Gaussian, ab.attack", "['torch']"),
+    ],
+)
+def test_nothing_heavy_loads_before_its_time(code: str, loaded: str) -> None:
+    command = [sys.executable, "-W", "error", "-c", LOADED.format(code=code)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, loaded), done.stderr
+
+
+def test_runs_are_read_without_torch() -> None:
+    """Whoever only reads results, a report or an export, does not wait for torch."""
+    code = "import attribound.runs.store, attribound.runs.proved, attribound.runs.export, attribound.runs.summary"
+    done = subprocess.run([sys.executable, "-c", LOADED.format(code=code)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_public_names_load() -> None:
     import attribound
 
-    for name in attribound.__all__:
-        assert getattr(attribound, name) is not None
+    assert [name for name in attribound.__all__ if getattr(attribound, name) is None] == []
     assert callable(attribound.certify), "the function, not a module of the same name"
+    assert set(attribound.__all__) <= set(dir(attribound))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = attribound.nothing

@@ -6,9 +6,9 @@ import pytest
 import torch
 from scipy import stats
 
-from attribound.bounds import moved_fraction
+from attribound.bounds import LAWS, Ball, Normal, moved_fraction
 from attribound.errors import ArgumentError
-from attribound.noise import Gaussian, UniformBall, make_noise
+from attribound.noise import Gaussian, NoiseOf, UniformBall, noise_of, parse_noise
 
 # Kolmogorov-Smirnov tests below fail by chance with probability 1e-4 each (seeded, so they do not).
 RARE = 1e-4
@@ -25,7 +25,7 @@ def test_ball_lengths_to_the_power_d_are_uniform(dim, dtype, generator) -> None:
     assert stats.kstest(lengths, "uniform").pvalue > RARE
 
 
-@pytest.mark.parametrize("noise", [UniformBall(2.0), Gaussian(0.7)], ids=lambda n: n.kind)
+@pytest.mark.parametrize("noise", [UniformBall(2.0), Gaussian(0.7)], ids=str)
 def test_directions_are_isotropic(noise, generator) -> None:
     draws = noise.draw(4000, torch.zeros(3), generator).double()
     cosines = draws[:, 0] / draws.norm(dim=1)
@@ -41,8 +41,8 @@ def test_gaussian_is_normal(generator) -> None:
 @pytest.mark.parametrize("dim", [2, 50])
 def test_same_energy_in_both_laws(dim, generator) -> None:
     ball = UniformBall.from_sigma(0.25, dim)
-    assert ball.sigma_per_feature(dim) == pytest.approx(0.25)
-    assert Gaussian(0.25).radius_of(dim) == pytest.approx(ball.radius)
+    assert ball.law(dim).sigma == pytest.approx(0.25)
+    assert Gaussian(0.25).law(dim).radius == pytest.approx(ball.radius)
     spread = ball.draw(40_000, torch.zeros(dim), generator).double().square().mean().sqrt()
     # Relative standard error of the spread is below 1/sqrt(2 * 40000) = 0.0035 per feature; 0.02 is over five of them.
     assert float(spread) == pytest.approx(0.25, rel=0.02)
@@ -61,13 +61,13 @@ def test_moved_fraction_of_the_ball_by_monte_carlo(dim, generator) -> None:
 
 def test_moved_fraction_of_the_gaussian_by_monte_carlo(generator) -> None:
     epsilon, sigma = 0.6, 0.5
-    first = Gaussian(sigma).draw(20_000, torch.zeros(1, dtype=torch.float64), generator)[:, 0]
+    first = Gaussian(sigma).draw(20_000, torch.zeros(2, dtype=torch.float64), generator)[:, 0]
     ratio = torch.exp(epsilon * first / sigma**2 - epsilon**2 / (2 * sigma**2))
     moved = float((1 - ratio).clamp(min=0).mean())
     assert moved == pytest.approx(moved_fraction(epsilon, sigma=sigma), abs=0.018)
 
 
-@pytest.mark.parametrize("noise", [UniformBall(1.0), Gaussian(1.0)], ids=lambda n: n.kind)
+@pytest.mark.parametrize("noise", [UniformBall(1.0), Gaussian(1.0), NoiseOf(Normal, 2.0)], ids=str)
 @pytest.mark.parametrize("shape", [(5,), (2, 3), (3, 4, 5)])
 @pytest.mark.parametrize(
     ("dtype", "drawn"),
@@ -99,9 +99,72 @@ def test_global_generator_is_not_touched(generator) -> None:
         (lambda: UniformBall(float("nan")), "expected `radius` to be a number, got nan"),
         (lambda: Gaussian(-1.0), "expected `sigma` > 0, got -1"),
         (lambda: UniformBall.from_sigma(0.5, 1), "expected `dim` to be a whole number >= 2, got 1"),
-        (lambda: make_noise("laplace", 1.0), "expected noise 'uniform' or 'gaussian', got 'laplace'"),
+        (lambda: parse_noise("laplace:1"), "expected a noise, uniform:RADIUS or gaussian:SIGMA .*, got 'laplace:1'"),
+        (lambda: parse_noise("gaussian:-1"), "expected a noise, .*, got 'gaussian:-1'"),
+        (lambda: Gaussian([0.1, 0.2]), "expected one `sigma`; units per feature are Gaussian"),
+        (lambda: Gaussian(1.0, scale=[1.0, 0.0]), "expected `scale` > 0, got 0"),
+        (lambda: Gaussian(1.0, scale=[1.0, 2.0]).law(3), r"expected one unit per feature \(3\), got 2"),
     ],
 )
 def test_bad_arguments(make, message) -> None:
     with pytest.raises(ArgumentError, match=message):
         make()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_copies_and_noise_onto_a_batch(dtype) -> None:
+    """One input many times, or every row of a batch: the noise of `draw`, added in float32 at least."""
+    x = torch.rand(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).to(dtype)
+    noise = Gaussian(0.5)
+    drawn = noise.draw(5, x, torch.Generator().manual_seed(2))
+    copies = noise.copies(x, 5, torch.Generator().manual_seed(2))
+    assert copies.dtype == dtype
+    assert torch.equal(copies, (x.to(drawn.dtype) + drawn).to(dtype))
+    batch = x.expand(5, 3, 4)
+    assert torch.equal(noise.onto(batch, torch.Generator().manual_seed(2)), copies)
+
+
+def test_copies_are_differentiable_in_the_input() -> None:
+    x = torch.zeros(4, requires_grad=True)
+    copies = UniformBall(1.0).copies(x, 3, torch.Generator().manual_seed(0))
+    (slope,) = torch.autograd.grad(copies.sum(), x)
+    assert slope.tolist() == [3.0] * 4
+
+
+def test_units_stretch_each_feature(generator) -> None:
+    """Feature i deviates by sigma * scale[i]; 4000 draws, each deviation known to 1.1 %, five of them."""
+    units = [0.5, 1.0, 4.0, 100.0]
+    draws = Gaussian(0.3, scale=units).draw(4000, torch.zeros(2, 2), generator).double()
+    spread = draws.square().mean(dim=0).sqrt().flatten() / torch.tensor(units)
+    assert spread.tolist() == pytest.approx([0.3] * 4, rel=0.06)
+    plain = Gaussian(0.3).draw(10, torch.zeros(4), torch.Generator().manual_seed(0))
+    scaled = Gaussian(0.3, scale=units).draw(10, torch.zeros(4), torch.Generator().manual_seed(0))
+    assert torch.allclose(scaled, plain * torch.tensor(units))
+
+
+@pytest.mark.parametrize(
+    "law", [Ball(6, 2.5), Normal(6, 0.125), Normal(6, 1.0, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0))], ids=str
+)
+def test_the_noise_of_a_law_and_the_law_of_a_noise(law) -> None:
+    assert noise_of(law).law(6) == law
+    assert parse_noise(law.spec, law.units).law(6) == law
+
+
+def test_every_law_can_be_drawn_as_people_type_it(generator) -> None:
+    """The plain classes and the specs give the same numbers."""
+    for kind, noise in (("uniform", UniformBall(1.5)), ("gaussian", Gaussian(1.5))):
+        one, two = (
+            which.draw(6, torch.zeros(3), torch.Generator().manual_seed(4))
+            for which in (noise, parse_noise(f"{kind}:1.5"))
+        )
+        assert torch.equal(one, two)
+        assert LAWS[kind] is type(noise.law(3))
+
+
+@pytest.mark.parametrize("kind", LAWS)
+def test_the_energy_of_every_law_is_its_sigma(kind, generator) -> None:
+    """Any registered law: its draws have the standard deviation that it says; 20,000 draws of 50 features."""
+    law = LAWS[kind](50, LAWS[kind].scale_of(0.25, 50))
+    assert law.sigma == pytest.approx(0.25)
+    spread = float(noise_of(law).draw(20_000, torch.zeros(50), generator).double().square().mean().sqrt())
+    assert spread == pytest.approx(0.25, rel=0.02)

@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -25,6 +25,7 @@ from attribound.runs.work import Worker
 from attribound.training import accuracy
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
+PHOTO_ARCH = "efficientnet-lite0"
 ROWS_PER_PICTURE, ATTACKED = 4, 3
 Progress = Callable[[str, int, int], None]
 
@@ -32,11 +33,11 @@ Progress = Callable[[str, int, int], None]
 @final
 @dataclass(frozen=True)
 class DemoRun:
-    """All certificates of one noise law, with the model's accuracy on the whole sample."""
+    """All certificates of one noise law, with the model's accuracy on the whole sample (None without labels)."""
 
     certificates: list[Certificate]
-    accuracy: float
-    accuracy_noisy: float
+    accuracy: float | None
+    accuracy_noisy: float | None
     chance: float
     findings: list[Finding]
 
@@ -52,7 +53,7 @@ class DemoRun:
             "noise": self.kind,
             "radius": first.law.radius,
             "sigma": first.law.sigma,
-            "model": MODEL,
+            "model": self.certificates[0].record.subject.model,
             "items": len(self.certificates),
             "samples": first.samples,
             "alpha": first.alpha,
@@ -65,26 +66,10 @@ class DemoRun:
         }
 
 
-def run_demo(
-    out: Path, *, items: int, samples: int, alpha: float, seed: int, progress: Progress
-) -> tuple[list[DemoRun], dict[str, Any]]:
-    """Certify the first `items` images of the embedded sample with every law; write runs, certificates, pictures.
-
-    Args:
-        out: folder for the results; made if missing.
-        items: number of images.
-        samples: noise draws per image and noise law.
-        alpha: failure probability per certificate.
-        seed: seed of the draws.
-        progress: called with (what, images done, images in all).
-
-    Returns:
-        The runs and the JSON summary.
-    """
-    started = time.perf_counter()
-    runs = []
-    for kind, law in LAWS.items():
-        config = RunConfig(
+def digits(*, items: int, samples: int, alpha: float, seed: int) -> list[RunConfig]:
+    """The first images of the embedded sample with the shipped model, under every law of noise, cells of 7 x 7 too."""
+    return [
+        RunConfig(
             model=MODEL,
             data="mnist-sample",
             noise=f"{kind}:{law.scale_of(SIGMA, DIM)!r}",
@@ -93,7 +78,48 @@ def run_demo(
             items=items,
             seed=seed,
         )
-        runs.append(_run(out, config, progress, attacked=ATTACKED if kind == list(LAWS)[-1] else 0))
+        for kind, law in LAWS.items()
+    ]
+
+
+def photos(weights: Path, *, samples: int, alpha: float, seed: int) -> list[RunConfig]:
+    """The shipped photographs: centred Grad-CAM of an unmodified ImageNet network, with cells."""
+    return [
+        RunConfig(
+            model=str(weights),
+            arch=PHOTO_ARCH,
+            data="photos",
+            attribution="gradcam",
+            noise="gaussian:0.1",
+            samples=samples,
+            cells=(0.5, 0.3),
+            alpha=alpha,
+            seed=seed,
+        )
+    ]
+
+
+def run_demo(out: Path, configs: Sequence[RunConfig], progress: Progress) -> tuple[list[DemoRun], dict[str, Any]]:
+    """Certify what the configurations say; attack a few of the last; write runs, certificates, pictures, reports.
+
+    Args:
+        out: folder for the results; made if missing.
+        configs: the runs.
+        progress: called with (what, images done, images in all).
+
+    Returns:
+        The runs and the JSON summary.
+    """
+    started = time.perf_counter()
+    runs = [
+        _run(
+            out,
+            config,
+            progress,
+            attacked=ATTACKED if config is configs[-1] and config.attribution == "saliency" else 0,
+        )
+        for config in configs
+    ]
     reports = {run.kind: str(write_report(out / run.kind, out / f"report-{run.kind}.html")) for run in runs}
     summary: dict[str, Any] = {
         "runs": [run.summary() for run in runs],
@@ -115,23 +141,24 @@ def _run(out: Path, config: RunConfig, progress: Progress, attacked: int) -> Dem
         shutil.rmtree(folder)
     with Store.create(folder, worker.config) as store:
         store.note("classes", list(worker.data.classes))
-        certificates = _certify(store, worker, config.items or 0, kind, progress)
+        certificates = _certify(store, worker, worker.data.order(count=config.items), kind, progress)
         findings = _attack_a_few(store, certificates[:attacked], worker, progress)
         chance = chance_level(store) or 0.0
     _draw(out / f"{kind}.png", certificates[:ROWS_PER_PICTURE], worker)
-    clean, noisy = (accuracy(worker.model, worker.data, noise) for noise in (None, worker.noise))
+    labelled = all(worker.data.label(item) is not None for item in range(len(worker.data)))
+    clean, noisy = (accuracy(worker.model, worker.data, noise) if labelled else None for noise in (None, worker.noise))
     return DemoRun(certificates, clean, noisy, chance, findings)
 
 
-def _certify(store: Store, worker: Worker, items: int, kind: str, progress: Progress) -> list[Certificate]:
+def _certify(store: Store, worker: Worker, items: list[int], kind: str, progress: Progress) -> list[Certificate]:
     certificates: list[Certificate] = []
-    for item in range(items):
-        progress(kind, item, items)
+    for item in items:
+        progress(kind, item, len(items))
         certificate, outcome = worker.certify(Task(item, picture=True))
         store.add(outcome)
         certificate.save(store.path / f"{item:03d}.json")
         certificates.append(certificate)
-    progress(kind, items, items)
+    progress(kind, len(items), len(items))
     return certificates
 
 

@@ -4,6 +4,7 @@ A noise has no dimension of its own: `noise.law(dim)` is the law on inputs of th
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -119,10 +120,17 @@ class NoiseOf(Noise):
         return self.kind(dim, self.scale, self.units)
 
 
+_NAMED: dict[type[Law], Callable[[float, tuple[float, ...] | None], Noise]] = {
+    Ball: lambda scale, units: UniformBall(scale) if units is None else NoiseOf(Ball, scale, units),
+    Normal: Gaussian,
+}
+"""Laws whose noise has a name of its own in Python."""
+
+
 def parse_noise(spec: str, units: tuple[float, ...] | None = None) -> Noise:
     """The noise of `uniform:R`, `gaussian:S` or any other law's `kind:scale`."""
     kind, scale = split_spec(spec)
-    return NoiseOf(kind, scale, units)
+    return _NAMED[kind](scale, units) if kind in _NAMED else NoiseOf(kind, scale, units)
 
 
 def noise_of(law: Law) -> Noise:

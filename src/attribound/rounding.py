@@ -7,12 +7,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 def round_down(value: float | Decimal, digits: int = 4) -> str:
     """Certified numbers are rounded down for display; in decimal, for a binary product may round up."""
-    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR):f}"
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR) + 0:f}"  # + 0: no negative zero
 
 
 def round_up(value: float, digits: int = 4) -> str:
     """Needed or feared numbers (a radius, an angle) are rounded up."""
-    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING):f}"
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING) + 0:f}"
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -72,7 +72,7 @@ def test_attacks_that_do_not_fit_are_skipped_and_named(noise_model, sample) -> N
     ("make_field", "attribution"),
     [
         (ab.Saliency, "saliency"),
-        (lambda model: ab.IntegratedGradients(model), "ig"),
+        pytest.param(lambda model: ab.IntegratedGradients(model), "ig", marks=pytest.mark.slow),
         (lambda model: ab.Centred(ab.Pooled(ab.Saliency(model), 7)), "saliency"),
     ],
     ids=["saliency", "ig", "pooled"],
@@ -81,8 +81,8 @@ def test_violations_are_seen_saved_and_replayed_for_any_subject(make_field, attr
     """0.1 rebuilt unit saliency of a shipped model for every case, so that other violations replayed as none."""
     field = ab.Unit(make_field(noise_model))
     liar = exaggerate(make(field, sample[0][2], attribution))
-    draws = 8192 if attribution == "saliency" else 768
-    attack = Direct(steps=4, samples=8, rescore_samples=draws, keep_label=False) if attribution == "ig" else STRONG
+    draws = 8192 if attribution == "saliency" else 3072
+    attack = Direct(steps=6, samples=8, rescore_samples=draws, keep_label=False) if attribution == "ig" else STRONG
     found = audit(liar, field, sample[0][2], [attack], cosine=0.99, measure_tightness=False)
     assert found.finding.violated
     assert found.finding.tightness is None

@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from safetensors.numpy import load_file
 
-from attribound.cli.training import fetch as command
+from attribound.cli.data import fetch as command
 from attribound.data import fetch as fetching
 from attribound.data import read_cifar10
 from attribound.data.fetch import cifar10, download, efficientnet, imagenet_photos, resnet50, spam_assassin, srmd

@@ -6,10 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from attribound.bounds import ProbabilityGradient
 from attribound.certificates.certify import certify
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields import Assumed, Clip, IntegratedGradients, Proved, Saliency, Unit
+from attribound.fields import IntegratedGradients, Saliency, Unit
 from attribound.fields.captum import Captum
 from attribound.noise import Gaussian
 from tests.problems import AbsFirst, Linear, Quadratic

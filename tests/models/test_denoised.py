@@ -6,9 +6,9 @@ from safetensors.torch import save_file
 from torch import nn
 
 import attribound as ab
-from attribound.certification import model_hash
 from attribound.data import open_data
 from attribound.errors import ArgumentError, StoredDataError
+from attribound.hashes import model_hash
 from attribound.models import DENOISERS, Denoised, Denoiser, denoiser_card, load_denoiser, load_shipped
 from attribound.training import fresh, psnr
 
@@ -88,7 +88,7 @@ def test_it_can_be_certified() -> None:
     denoised = Denoised(load_shipped("cifar10-resnet20"), lively(), sigma=0.25)
     x = pictures(3, 32, 32)
     certificate = ab.certify(ab.Unit(ab.Saliency(denoised)), x, noise=ab.Gaussian(0.25), samples=64)
-    assert certificate.model_sha256 == model_hash(denoised)
+    assert certificate.record.model_sha256 == model_hash(denoised)
 
 
 def test_any_other_denoiser() -> None:

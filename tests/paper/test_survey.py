@@ -80,7 +80,7 @@ def test_stored_results_come_out_again() -> None:
     for item, lower in enumerate(NORM_LOWER):
         x, statistics = data.image(item), [Norm(share=0.5), SecondMoments(share=0.25)]
         target = int(field.model(x[None]).argmax())
-        source = Source(field, x, target, noise, seed=0, item=item)
+        source = Source(field, x, target, noise, seed=0, item=item, parts=8)
         found = estimate(source, Plan(1024, 1e-3), x.shape, statistics).evidence
         exact.append(float(found.norm_lower) == pytest.approx(lower, abs=1e-9))
         assert float(found.norm_lower) == pytest.approx(stored.norm_lower[item], abs=1e-5)

@@ -1,14 +1,16 @@
-"""Runs to report: one that was certified, and copies of its records with what a test needs changed."""
+"""Runs to report: some that were certified, and copies of their records with what a test needs changed."""
 
-import copy
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.finding import Finding
+from attribound.certificates.record import Failure, Record
 from attribound.runs import RunConfig, Store
 from attribound.runs.engines import Local
 from attribound.runs.runner import prepare, run
@@ -18,19 +20,58 @@ CONFIG = RunConfig(model="mnist-cnn-noise", data="mnist-sample", samples=256, it
 EVIL = "</script><script>alert(1)</script>"
 
 
+def certified_run(path: Path, config: RunConfig) -> Path:
+    run(prepare(config)[1], path, Local(1))
+    return path
+
+
 @pytest.fixture(scope="session")
 def certified(tmp_path_factory) -> Path:
     """Four real images, certified."""
-    path = tmp_path_factory.mktemp("report") / "run"
-    _, job = prepare(CONFIG)
-    run(job, path, Local(1))
-    return path
+    return certified_run(tmp_path_factory.mktemp("report") / "run", CONFIG)
+
+
+@pytest.fixture(scope="session")
+def celled(tmp_path_factory) -> Path:
+    """Four real images with maps of 7 x 7 patches whose cells are certified."""
+    shaped = msgspec.structs.replace(CONFIG, maps=("pooled:7",), cells=(0.5, 0.3))
+    return certified_run(tmp_path_factory.mktemp("celled") / "run", shaped)
 
 
 @pytest.fixture(scope="session")
 def template(certified) -> tuple[RunConfig, list[Outcome]]:
     with Store.read(certified) as store:
-        return store.config, [Outcome(one["item"], one, store.pictures(one["item"])) for one in store.records()]
+        return store.config, [Outcome(one.item, one, store.pictures(one.item)) for one in store.records()]
+
+
+def changed(record: Record, **changes: Any) -> Record:
+    """A record with something else in it; numbers it states are derived anew."""
+    other = msgspec.structs.replace(record, **changes)
+    return Certificate(other).stating(map(float, record.cosine), map(float, record.max_epsilon)).record
+
+
+def forged(outcome: Outcome, **changes: Any) -> Outcome:
+    """An outcome whose record states whatever it likes."""
+    return Outcome(outcome.item, msgspec.structs.replace(outcome.record, **changes), outcome.pictures)
+
+
+def weaker(record: Record, factor: float) -> Record:
+    """A record with a smaller norm, which states a little less than it proves."""
+    facts = {name: dict(fact) for name, fact in record.facts.items() if name in ("length", "spread", "closeness")}
+    facts["length"]["lower"] *= factor
+    less = {key: value * factor**4 * 0.4 for key, value in record.max_epsilon.items()}
+    seen = {key: value * factor**4 * 0.05 for key, value in record.max_visible_epsilon.items()}
+    return msgspec.structs.replace(
+        record,
+        facts=facts,
+        norm_lower=record.norm_lower * factor,
+        cosine={},
+        visible_cosine={},
+        max_epsilon=less,
+        max_visible_epsilon=seen,
+        prediction_radius=None,
+        joint_epsilon={},
+    )
 
 
 def copies(outcomes: list[Outcome], count: int, pictures: int = 200) -> Iterator[Outcome]:
@@ -38,22 +79,20 @@ def copies(outcomes: list[Outcome], count: int, pictures: int = 200) -> Iterator
     generator = np.random.default_rng(0)
     for item in range(count):
         source = outcomes[item % len(outcomes)]
-        record: dict[str, Any] = copy.deepcopy(source.record) | {"item": item}
-        factor = float(generator.uniform(0.9, 1.0))
-        record["evidence"]["norm_lower"] *= factor
-        record["norm_lower"] *= factor
-        record["max_epsilon"] = {key: value * factor**3 for key, value in record["max_epsilon"].items()}
-        yield Outcome(item, record, source.pictures if item < pictures else {})
+        record = weaker(source.record, float(generator.uniform(0.9, 1.0)))
+        yield Outcome(item, msgspec.structs.replace(record, item=item), source.pictures if item < pictures else {})
 
 
-def write_run(path: Path, config: RunConfig, outcomes, classes=None, findings=()) -> Path:
+def write_run(path: Path, config: RunConfig, outcomes, *, findings=(), **notes: Any) -> Path:
     with Store.create(path, config) as store:
         for outcome in outcomes:
             store.add(outcome)
-        if classes:
-            store.note("classes", classes)
+        for key, value in notes.items():
+            store.note(key, value)
         for found in findings:
-            store.add_finding(found["item"], found, store.pictures(found["item"]).get("smoothed"))
+            shown = store.pictures(found.item)
+            attacked = {"attacked": shown["smoothed"], "change": 0.01 * shown["input"]} if shown else {}
+            store.add_finding(found, attacked)
     return path
 
 
@@ -61,44 +100,39 @@ def write_run(path: Path, config: RunConfig, outcomes, classes=None, findings=()
 def synthesise(tmp_path, template):
     """Write a run with given outcomes; returns its folder."""
 
-    def synthesise(outcomes, name: str = "run", classes=None, findings=(), **changes) -> Path:
-        return write_run(tmp_path / name, replace(template[0], **changes), outcomes, classes, findings)
+    def synthesise(outcomes, name: str = "run", findings=(), classes=None, features=None, **changes) -> Path:
+        notes = {key: value for key, value in (("classes", classes), ("features", features)) if value}
+        config = msgspec.structs.replace(template[0], **changes)
+        return write_run(tmp_path / name, config, outcomes, findings=findings, **notes)
 
     return synthesise
 
 
 def error(item: int, message: str = "expected a finite `x`") -> Outcome:
-    return Outcome(item, {"item": item, "label": 1, "status": "error", "message": message, "seconds": 0.1})
+    return Outcome(item, Failure(item=item, label=1, message=message, seconds=0.1))
 
 
-def finding(outcome: Outcome, **changes) -> dict[str, Any]:
-    epsilon = outcome.record["max_epsilon"]["0.8"]
-    found = {
-        "item": outcome.item,
-        "epsilon": epsilon,
-        "certified": 0.8,
-        "worst": 0.97,
-        "method": "direct",
-        "gap": 0.17,
-        "tightness": 0.25,
-        "violated": False,
-        "assumed": False,
-        "seed": 0,
-        "broken_at": 4 * epsilon,
-        "label_kept": True,
-    }
-    return found | changes
+def finding(outcome: Outcome, *, searched: bool = True, **changes) -> Finding:
+    epsilon = outcome.record.max_epsilon["0.8"]
+    found = Finding(
+        item=outcome.item,
+        epsilon=epsilon,
+        certified=0.8,
+        worst=0.96875,
+        worst_most=0.98,
+        length=epsilon * 0.999,
+        method="direct",
+        broken_at=4 * epsilon if searched else None,
+        settings={"cosine": 0.8, "tightness": searched},
+    )
+    return msgspec.structs.replace(found, **changes)
 
 
-SCAN = {
-    "model": "m",
-    "accuracy": 0.98,
-    "cosine": 0.8,
-    "epsilon": None,
-    "levels": [
+def scan_of(config: RunConfig, **changes: Any) -> dict[str, Any]:
+    """What `attribound tune --out` wrote about the run's model."""
+    levels = [
         {"noise": f"gaussian:{s}", "sigma": s, "accuracy_noisy": 1 - s / 4, "median_max_epsilon": s, "certified": None}
         for s in (0.25, 0.5, 1.0)
-    ],
-    "recommended": "gaussian:0.5",
-    "advice": "the best",
-}
+    ]
+    found = {"accuracy": 0.98, "cosine": 0.8, "epsilon": None, "levels": levels, "recommended": "gaussian:0.5"}
+    return found | {"advice": "the best", "assumed": False, "model_sha256": config.model_sha256} | changes

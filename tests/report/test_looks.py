@@ -5,17 +5,16 @@ import html
 import io
 import itertools
 import re
-from dataclasses import replace
 from importlib import resources
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
 
-import attribound as ab
-from attribound.certificate import certificate_from
+from attribound.certificates.certificate import Certificate
 from attribound.report import images
-from attribound.report.verdict import confidence, degrees, in_units
+from attribound.rounding import confidence, degrees, in_units
 from tests.report.conftest import EVIL
 
 CSS = (resources.files("attribound.report") / "templates" / "style.css").read_text()
@@ -82,14 +81,34 @@ def test_broken_pictures_do_not_break_the_page() -> None:
 
 def test_numbers_in_words() -> None:
     assert [degrees(c) for c in (0.0, 0.5, 0.8, 0.9, 0.95)] == [90, 60, 37, 26, 19]
-    assert [confidence(a) for a in (1e-3, 0.05, 1e-6, 0.5)] == ["99.9", "95", "99.9999", "50"]
+    assert [confidence(a) for a in (1e-3, 0.05, 1e-6, 0.5)] == ["99.9 %", "95 %", "99.9999 %", "50 %"]
     assert in_units(8123, 4) == "0.8123"
     assert in_units(20, 0) == "20"
 
 
+def test_maps_to_lay_over_are_transparent_where_they_are_weak() -> None:
+    values = np.zeros((1, 7, 7))
+    values[0, 0, 0], values[0, 6, 6] = 1.0, -1.0
+    uri = images.draw_maps({"a": values}, 10_000, over=True)["a"]
+    found = np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))))
+    assert found.shape == (7, 7, 4)
+    assert found[3, 3, 3] == 0
+    assert found[0, 0, 3] == found[6, 6, 3] > 200
+    assert found[0, 0, 0] > found[0, 0, 2]
+
+
+def test_a_change_is_amplified_until_it_shows() -> None:
+    change = np.zeros((1, 8, 8))
+    change[0, 2, 3] = -0.004
+    uri, factor = images.draw_change(change, 10_000)
+    assert factor == pytest.approx(125)
+    assert pixels(uri)[2, 3].max() <= 1
+    assert set(pixels(uri)[0, 0]) == {128}
+
+
 @pytest.fixture
-def certificate(template):
-    return certificate_from(template[1][0].record, "record")
+def certificate(template) -> Certificate:
+    return Certificate(template[1][0].record, template[1][0].pictures["smoothed"])
 
 
 def test_a_certificate_shows_itself_in_a_notebook(certificate) -> None:
@@ -97,13 +116,8 @@ def test_a_certificate_shows_itself_in_a_notebook(certificate) -> None:
     assert f"{certificate.max_epsilon(0.8):.6f}"[:6] in shown
     assert "epsilon at cosine 0.8 (37 degrees)" in shown
     assert "ASSUMED" not in shown
-    evil = replace(certificate, limit_source=EVIL, bound_kind="assumed")._repr_html_()
+    bound = msgspec.structs.replace(certificate.record.bound, source=EVIL, kind="assumed")
+    evil = Certificate(msgspec.structs.replace(certificate.record, bound=bound))._repr_html_()
     assert EVIL not in evil
     assert html.escape(EVIL) in evil
     assert "The limit is ASSUMED: this is not a certificate." in evil
-
-
-def test_plot_is_public(certificate) -> None:
-    figure = ab.plot(certificate, np.zeros((1, 28, 28)))
-    assert len(figure.axes) == 4
-    figure.clear()

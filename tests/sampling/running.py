@@ -1,16 +1,17 @@
 """One estimate in one line."""
 
 from attribound.randomness import Purpose
-from attribound.sampling import Estimate, Plan, Source, default_statistics, estimate
+from attribound.sampling import CosineAt, Estimate, Plan, Source, default_statistics, estimate
 from attribound.sampling.statistic import Statistic
 
 
-def run(
+def estimate_of(
     field,
     x,
     noise,
     samples=2048,
     *,
+    target=0,
     alpha=1e-3,
     seed=0,
     item=0,
@@ -21,12 +22,20 @@ def run(
     progress=None,
     purpose=Purpose.CERTIFICATE,
 ) -> Estimate:
-    source = Source(field, x, 0, noise, seed, item, purpose, batch)
+    source = Source(field, x, target, noise, seed, item, purpose, batch)
     plan = Plan(samples=samples, alpha=alpha, until=until)
     return estimate(source, plan, x.shape if shape is None else shape, statistics, progress)
+
+
+run = estimate_of
 
 
 def watched() -> tuple[list[Statistic], Statistic, Statistic]:
     """The default statistics, and among them those of the norm and the spread, to look inside."""
     statistics = default_statistics()
     return statistics, statistics[0], statistics[1]
+
+
+def asking(cosine: float, epsilon: float) -> CosineAt:
+    """Is this cosine certified at this epsilon?"""
+    return CosineAt(cosine=cosine, epsilon=epsilon)

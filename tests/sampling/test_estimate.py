@@ -9,9 +9,9 @@ from torch import nn
 from attribound.bounds import Closeness, Length, Spread
 from attribound.fields import Assumed, Clip, Grouped, IntegratedGradients, Proved, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall
-from attribound.sampling import CosineAt, default_statistics
+from attribound.sampling import default_statistics
 from tests.problems import AbsFirst, Linear, Quadratic
-from tests.sampling.running import run, watched
+from tests.sampling.running import asking, run, watched
 
 WEIGHTS = torch.tensor([3.0, -4.0, 0.0, 12.0], dtype=torch.float64)
 NOISES = [UniformBall(1.0), Gaussian(0.5)]
@@ -116,7 +116,7 @@ def test_half_float_and_double_inputs(noise, dtype) -> None:
 
 def test_proved_early(noise_model, sample) -> None:
     field = Unit(Saliency(noise_model))
-    result = run(field, sample[0][0], Gaussian(0.5), samples=8192, until=CosineAt(cosine=0.8, epsilon=0.3))
+    result = run(field, sample[0][0], Gaussian(0.5), samples=8192, until=asking(cosine=0.8, epsilon=0.3))
     assert result.stopped == "proved"
     assert result.samples < 4096
     assert result.evidence.cosine(0.3) >= 0.8
@@ -124,7 +124,7 @@ def test_proved_early(noise_model, sample) -> None:
 
 def test_futile_early(noise_model, sample) -> None:
     field = Unit(Saliency(noise_model))
-    result = run(field, sample[0][0], Gaussian(0.5), samples=8192, until=CosineAt(cosine=0.8, epsilon=1.5))
+    result = run(field, sample[0][0], Gaussian(0.5), samples=8192, until=asking(cosine=0.8, epsilon=1.5))
     assert result.stopped == "futile"
     assert result.samples < 4096
     assert result.evidence.cosine(1.5) < 0.8
@@ -133,7 +133,7 @@ def test_futile_early(noise_model, sample) -> None:
 def test_looks_share_alpha() -> None:
     """The eigenvalue bound holds at a fixed N, so stopping early must cost: never better than one look at that N."""
     field, x = Unit(Saliency(AbsFirst())), torch.tensor([0.4, 0.1], dtype=torch.float64)
-    looked = run(field, x, Gaussian(0.5), samples=4096, until=CosineAt(cosine=0.9, epsilon=0.01))
+    looked = run(field, x, Gaussian(0.5), samples=4096, until=asking(cosine=0.9, epsilon=0.01))
     assert looked.stopped == "proved"
     plain = run(field, x, Gaussian(0.5), samples=4096)
     assert looked.evidence.fact(Spread).eigenvalue > plain.evidence.fact(Spread).eigenvalue
@@ -145,7 +145,7 @@ def test_a_question_that_is_never_decided_pays_for_its_looks() -> None:
     field, x = Unit(Saliency(AbsFirst())), torch.tensor([0.4, 0.1], dtype=torch.float64)
     plain = run(field, x, Gaussian(0.5), samples=1024)
     reached = float(plain.evidence.cosine(0.05))
-    asked = run(field, x, Gaussian(0.5), samples=1024, until=CosineAt(cosine=reached, epsilon=0.05))
+    asked = run(field, x, Gaussian(0.5), samples=1024, until=asking(cosine=reached, epsilon=0.05))
     assert (asked.stopped, asked.samples) == ("budget", 1024)
     assert asked.evidence.norm_lower == plain.evidence.norm_lower, "the norm holds at every number of draws at once"
     assert asked.evidence.fact(Spread).eigenvalue > plain.evidence.fact(Spread).eigenvalue

@@ -1,129 +1,149 @@
 """The soundness suite: thousands of (input, epsilon, noise, rule) cases, and not one below its certificate.
 
-`make soundness` runs a hundred thousand; CI a tenth. The same suite catches wrong bounds: the paper's formula, half the
-noise moved, a moment rule that is a tenth too bold.
+The same suite catches a wrong bound: the paper's formula fails it. `make soundness` runs many times as many cases.
 """
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
-import attribound as ab
+from attribound.attacks import attack
 from attribound.attacks.score import rescore
 from attribound.bounds import Evidence, cosine_bound_paper
-from attribound.bounds.rules.moment import MomentBounds
-from tests.soundness.cases import Cases, ball_regions, sampled_profiles, sign_fields
+from attribound.certificates.certify import certify
+from attribound.fields import Centred, Clip, IntegratedGradients, Pooled, Saliency, Unit
+from attribound.noise import Gaussian, UniformBall
+from tests.problems import AbsFirst
+from tests.soundness.exact_cases import Case, gradient_cases, region_cases, sign_cases, step_cases
 
-FULL = os.environ.get("ATTRIBOUND_SOUNDNESS") == "full"
-SIZE = 10 if FULL else 1
-_SAMPLED = 0.01
-"""What quadrature and the grid of shifts may hide in a case's true cosine."""
-
-Bound = Callable[[Evidence, np.ndarray], dict[str, np.ndarray]]
-
-
-def ours(evidence: Evidence, epsilon: np.ndarray) -> dict[str, np.ndarray]:
-    return evidence.cosines(epsilon)
+SCALE = int(os.environ.get("ATTRIBOUND_SOUNDNESS", "1"))
+"""How many times as many exact cases."""
 
 
-def papers(evidence: Evidence, epsilon: np.ndarray) -> dict[str, np.ndarray]:
+def violations(cases: list[Case], bound: Callable[[Evidence, float], dict[str, float]]) -> list[tuple[Case, str]]:
+    """Every case and rule whose bound lies above the true cosine."""
+    return [
+        (case, rule)
+        for case in cases
+        for rule, value in bound(case.evidence, case.epsilon).items()
+        if value > case.cosine + 1e-9
+    ]
+
+
+def ours(evidence: Evidence, epsilon: float) -> dict[str, float]:
+    return {rule: float(value) for rule, value in evidence.cosines(epsilon).items()}
+
+
+def papers(evidence: Evidence, epsilon: float) -> dict[str, float]:
     moved = evidence.moved_fraction(epsilon)
-    return {"paper": np.asarray(cosine_bound_paper(evidence.norm_lower, evidence.limit, moved))}
+    return {"paper": float(cosine_bound_paper(evidence.norm_lower, evidence.limit, moved))}
 
 
-def half(evidence: Evidence, epsilon: np.ndarray) -> dict[str, np.ndarray]:
-    """Half the shift: small mistakes must be seen as well."""
-    return evidence.cosines(epsilon / 2)
-
-
-def judge(batches: Iterable[Cases], bound: Bound, slack: float) -> tuple[dict[str, int], dict[str, int], int]:
-    """Per rule: violations and useful statements; and how many (case, rule) pairs were judged."""
-    broken: dict[str, int] = {}
-    useful: dict[str, int] = {}
-    total = 0
-    for cases in batches:
-        for rule, values in bound(cases.evidence, cases.epsilon).items():
-            stated = np.broadcast_to(values, cases.epsilon.shape).ravel()
-            broken[rule] = broken.get(rule, 0) + int((stated > cases.truth + slack).sum())
-            useful[rule] = useful.get(rule, 0) + int((stated > 0.3).sum())
-            total += stated.size
-    return broken, useful, total
-
-
-EXACT = [*ball_regions(20 * SIZE, 150, seed=1), *sign_fields(10 * SIZE, 100, seed=2)]
+EXACT = [
+    *region_cases(4000 * SCALE, seed=1),
+    *sign_cases(500 * SCALE, seed=2),
+    *step_cases(500 * SCALE, seed=3),
+    *gradient_cases(500 * SCALE, seed=4),
+]
 
 
 def test_no_exact_case_beats_a_rule() -> None:
-    broken, useful, total = judge(EXACT, ours, 1e-9)
-    assert not any(broken.values()), broken
-    assert total >= 8_000 * SIZE
-    assert useful["tight"] > 500 * SIZE, "most bounds must not be vacuous, or the suite proves nothing"
-    assert useful["covariance"] > 500 * SIZE
+    assert violations(EXACT, ours) == []
+    assert len(EXACT) >= 5000 * SCALE
+    useful = [rule for case in EXACT for rule, value in ours(case.evidence, case.epsilon).items() if value > 0.3]
+    counts = {rule: useful.count(rule) for rule in set(useful)}
+    assert min(counts[rule] for rule in ("tight", "covariance", "curvature")) > 100, "vacuous bounds prove nothing"
 
 
-def test_the_suite_catches_the_papers_formula_and_a_factor_two() -> None:
-    assert judge(EXACT, papers, 1e-9)[0]["paper"] > 100 * SIZE
-    assert sum(judge(EXACT, half, 1e-9)[0].values()) > 20 * SIZE
+def test_no_exact_case_moves_further_than_certified() -> None:
+    for case in EXACT:
+        assert case.displacement <= float(case.evidence.displacement(case.epsilon)) * (1 + 1e-9) + 1e-12
 
 
-@pytest.fixture(scope="module")
-def sampled() -> list[Cases]:
-    return list(sampled_profiles(30 * SIZE, seed=3))
+def test_the_suite_catches_the_papers_formula() -> None:
+    caught = violations(EXACT, papers)
+    assert len(caught) > 100
+    assert max(papers(case.evidence, case.epsilon)["paper"] - case.cosine for case, _ in caught) > 0.5
 
 
-def test_no_sampled_certificate_is_beaten_by_any_shift(sampled) -> None:
-    """Every rule with facts from real draws, at 80 shifts each."""
-    broken, useful, total = judge(sampled, ours, _SAMPLED)
-    assert not any(broken.values()), broken
-    assert total >= 30 * SIZE * 80 * 3
-    assert useful["moment"] > 300 * SIZE
+def test_the_suite_catches_a_factor_two() -> None:
+    """Half the moved fraction, half the spread: small mistakes must be seen as well."""
+
+    def optimist(evidence: Evidence, epsilon: float) -> dict[str, float]:
+        return ours(evidence, epsilon / 2)
+
+    assert len(violations(EXACT, optimist)) > 20
 
 
-def test_the_suite_catches_a_moment_rule_that_is_too_bold(sampled) -> None:
-    """Reaching 1.6 times as far is seen on rare events and steps."""
+NOISES = [UniformBall.from_sigma(0.5, 784), Gaussian(0.5)]
+IMAGES = 3 + SCALE
+ATTACKS = [("direct", 6), ("ifia", 6), ("likelihood", 4), ("random", 3)]
 
-    def bold(evidence: Evidence, epsilon: np.ndarray) -> dict[str, np.ndarray]:
-        moments = evidence.facts.get(MomentBounds)
-        if not isinstance(moments, MomentBounds):
-            return {"moment": np.full(epsilon.shape, -1.0)}
-        facts = {**evidence.facts, MomentBounds: replace(moments, shift=1.6 * moments.shift)}
-        return {"moment": Evidence(evidence.law, evidence.limit, facts).cosines(epsilon)["moment"]}
 
-    assert judge(sampled, bold, _SAMPLED)[0]["moment"] > 0
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_no_attack_on_real_images_beats_a_rule(noise, noise_model, sample) -> None:
+    """4 images (more on request) x 4 attacks x 2 budgets x 12 epsilons x 2 rules, for each noise."""
+    field, cases, gaps = Unit(Saliency(noise_model)), [], []
+    for item in range(IMAGES):
+        certificate = certify(field, sample[0][item], noise=noise, samples=2048, item=item, seed=0)
+        for method, steps in ATTACKS:
+            for cosine in (0.5, 0.9):
+                budget = certificate.max_epsilon(cosine)
+                result = attack(
+                    field, sample[0][item], certificate.target, noise=noise, epsilon=budget, method=method,
+                    steps=steps, samples=32, rescore_samples=1024,
+                )  # fmt: skip
+                length = float(result.delta.double().norm())
+                gaps.append(result.cosine - certificate.cosine(length))
+                # A change of some length is a case for every budget at least that long.
+                cases += [
+                    Case(certificate.evidence, e, result.score.cosine_most)
+                    for e in np.linspace(length, 1.5 * budget, 12)
+                ]
+    assert len(cases) == IMAGES * 4 * 2 * 12
+    assert violations(cases, ours) == []
+    # Beyond what is rigorous: the estimates themselves stay above, up to their noise of about 0.01.
+    assert min(gaps) > -0.02
 
 
 FIELDS = {
-    "saliency": lambda model: ab.Unit(ab.Saliency(model)),
-    "clipped": lambda model: ab.Clip(ab.Saliency(model), 1.0),
-    "probability": lambda model: ab.Unit(ab.Saliency(model, output="probability")),
-    "ig random": lambda model: ab.Unit(ab.IntegratedGradients(model, steps=4, path="random")),
-    "pooled": lambda model: ab.Unit(ab.Centred(ab.Pooled(ab.Saliency(model), 7))),
-    "grouped": lambda model: ab.Unit(ab.Grouped(ab.Saliency(model), [k // 112 for k in range(784)])),
-    "gradcam": lambda model: ab.Unit(ab.GradCAM(model, "layers.2")),
+    "saliency": lambda model: Unit(Saliency(model)),
+    "ig": lambda model: Unit(IntegratedGradients(model, steps=4)),
+    "probability": lambda model: Unit(Saliency(model, output="probability")),
+    "clip": lambda model: Clip(Saliency(model), 20.0),
+    "pooled": lambda model: Unit(Centred(Pooled(Saliency(model), size=7))),
+    "pooled-signed": lambda model: Unit(Pooled(Saliency(model), size=7, of="signed")),
 }
-NOISES = {"uniform": ab.UniformBall.from_sigma(0.5, 784), "gaussian": ab.Gaussian(0.5)}
-SCALES = np.array([0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIELDS)
-def test_no_attack_on_real_images_beats_a_rule(name, noise, noise_model, sample) -> None:
-    """A direct attack, its change at eight lengths, against every rule at that length."""
-    field, law, checked = FIELDS[name](noise_model), NOISES[noise], 0
-    for item in range(2 * SIZE):
-        x = sample[0][item]
-        certificate = ab.certify(field, x, noise=law, samples=512, seed=0, item=item)
-        budget = max(certificate.max_epsilon(0.8), 0.1)
-        attack = ab.attack(
-            field, x, noise=law, epsilon=budget, method="direct", steps=3, samples=16, rescore_samples=16
-        )
-        for scale in SCALES:
-            score = rescore(field, x, attack.delta * scale, certificate.target, law, 256, seed=item)
-            epsilon = np.asarray(float((attack.delta * scale).norm()) * (1 + 1e-6))
-            for rule, cosine in certificate.evidence.cosines(epsilon).items():
-                assert float(cosine) <= score.cosine_most, (rule, scale)
-                checked += 1
-    assert checked >= 2 * SIZE * len(SCALES) * 2
+def test_no_attack_on_the_standard_model_beats_any_field(name, standard_model, sample) -> None:
+    noise, cases, field = Gaussian(0.25), [], FIELDS[name](standard_model)
+    for item in range(1 + SCALE):
+        certificate = certify(field, sample[0][item], noise=noise, samples=1024, item=item, seed=0)
+        budget = certificate.max_epsilon(0.6) or 0.1
+        delta = attack(
+            field, sample[0][item], certificate.target, noise=noise, epsilon=budget, method="direct", steps=5,
+            samples=24, rescore_samples=64,
+        ).delta  # fmt: skip
+        score = rescore(field, sample[0][item], delta, certificate.target, noise, 1024, seed=9)
+        cases += [
+            Case(certificate.evidence, e, score.cosine_most) for e in np.linspace(float(delta.norm()), 2 * budget, 10)
+        ]
+    assert len(cases) == 10 * (1 + SCALE)
+    assert violations(cases, ours) == []
+
+
+def test_a_false_certificate_on_a_real_attack_is_called_violated() -> None:
+    """|y_1| crossing zero: a certificate that claims cosine 0.4 there is violated beyond Monte-Carlo error."""
+    field, noise = Unit(Saliency(AbsFirst())), Gaussian(0.5)
+    x = torch.tensor([-0.2, 0.0], dtype=torch.float64)
+    score = rescore(field, x, torch.tensor([0.4, 0.0], dtype=torch.float64), 0, noise, 4096, seed=0)
+    certificate = certify(field, x, 0, noise=noise, samples=4096)
+    assert score.cosine_most < certificate.cosine_paper(0.4)
+    assert score.cosine_most > certificate.cosine(0.4)

@@ -8,34 +8,40 @@ import numpy as np
 import pytest
 import torch
 
-import attribound as ab
-from attribound.estimation import Plan, Question, estimate
+from attribound.bounds import Closeness, Length, Spread
+from attribound.fields import Saliency, Unit
+from attribound.noise import Gaussian
+from attribound.sampling import default_statistics
 from tests.problems import AbsFirst
+from tests.sampling.running import asking, run
 
 RUNS, ALPHA, SIGMA = 400, 0.2, 0.5
-FIELD, NOISE = ab.Unit(ab.Saliency(AbsFirst())), ab.Gaussian(SIGMA)
+FIELD, NOISE = Unit(Saliency(AbsFirst())), Gaussian(SIGMA)
 
 
-def misses(first: float, until: Question | None) -> tuple[float, float, float, list[float]]:
+def misses(first: float, until) -> tuple[float, float, float, list[float]]:
     """Share of runs in which the norm bound, the eigenvalue bound and the map radius are false; and the bounds."""
     x = torch.tensor([first, 0.0], dtype=torch.float64)
     exact = AbsFirst.smoothed_gaussian(first, SIGMA)
-    results = [estimate(FIELD, x, 0, NOISE, Plan(400, ALPHA, seed=k, until=until)) for k in range(RUNS)]
+    results = [run(FIELD, x, NOISE, 400, alpha=ALPHA, seed=k, until=until) for k in range(RUNS)]
     norm = np.mean([r.evidence.norm_lower > abs(exact) for r in results])
-    eigen = np.mean([r.evidence.eigenvalue_upper < 1 - exact**2 for r in results])
-    far = np.mean([float((r.attribution - torch.tensor([exact, 0.0])).norm()) > r.map_radius for r in results])
+    eigen = np.mean([r.evidence.fact(Spread).eigenvalue < 1 - exact**2 for r in results])
+    far = np.mean(
+        [float((r.map - torch.tensor([exact, 0.0])).norm()) > r.evidence.fact(Closeness).radius for r in results]
+    )
     return float(norm), float(eigen), float(far), [r.evidence.norm_lower for r in results]
 
 
 @pytest.mark.parametrize("first", [0.1, 0.5])
-@pytest.mark.parametrize("until", [None, Question(0.5, 0.05)], ids=["fixed", "stopping"])
+@pytest.mark.parametrize("until", [None, asking(0.5, 0.05)], ids=["fixed", "stopping"])
 def test_everything_holds_with_its_share_of_alpha(first: float, until) -> None:
     norm, eigen, far, _ = misses(first, until)
     # A true miss rate equal to its share would exceed share + 4.5 standard errors with probability 4e-6.
     slack = 4.5 * (0.25 / RUNS) ** 0.5 * 0.6
-    assert norm <= 0.5 * ALPHA + slack
-    assert eigen <= 0.25 * ALPHA + slack
-    assert far <= 0.125 * ALPHA + slack
+    share = {one.fact: one.share for one in default_statistics()}
+    assert norm <= share[Length] * ALPHA + slack
+    assert eigen <= share[Spread] * ALPHA + slack
+    assert far <= share[Closeness] / 2 * ALPHA + slack
 
 
 def test_the_norm_bound_is_tight_enough_to_notice_a_factor_two() -> None:
@@ -51,7 +57,5 @@ def test_the_norm_bound_is_tight_enough_to_notice_a_factor_two() -> None:
 def test_early_stopping_never_certifies_what_is_false() -> None:
     """At x_1 = 0.1 the true cosine after a shift of 0.2 is -1, so 'cosine >= 0.1 at 0.2' must never be proved."""
     x = torch.tensor([0.1, 0.0], dtype=torch.float64)
-    outcomes = [
-        estimate(FIELD, x, 0, NOISE, Plan(2000, ALPHA, seed=k, until=Question(0.1, 0.2))).stopped for k in range(100)
-    ]
+    outcomes = [run(FIELD, x, NOISE, 2000, alpha=ALPHA, seed=k, until=asking(0.1, 0.2)).stopped for k in range(100)]
     assert "proved" not in outcomes

@@ -17,13 +17,7 @@ SHARES: Final[Mapping[str, float]] = MappingProxyType(
 )
 """The part of alpha that each statistic spends, asked for or not; together exactly 1.
 
-<<<<<<< HEAD
-Chosen once, by measuring: half of alpha for the moments adds 0.7 % to epsilon over a quarter; the shares of norm,
-spread and radius between 1/16 and 1/2 change it by less than 0.1 %. `radius` is halved between the sampled map and one
-sampled at an attacked input, `votes` likewise.
-=======
 Chosen once, by measuring: half of alpha for the moments adds 0.7 % to epsilon over a quarter; shares of norm, spread
 and radius between 1/16 and 1/2 change it by less than 0.1 %. `radius` is halved between the sampled map and one sampled
 at an attacked input, `votes` likewise.
->>>>>>> main
 """

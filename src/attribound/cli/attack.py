@@ -8,6 +8,7 @@ import typer
 
 from attribound.cli.app import Arch, Json, Repeated, RepeatedData, Trust, answer, app
 from attribound.cli.choices import Budget, Method
+from attribound.errors import ArgumentError
 
 if TYPE_CHECKING:
     from attribound.certificates.finding import Finding
@@ -72,6 +73,8 @@ def attack(
                 progress=lambda done, total: advance("audit", done, total),
                 say=say,
             )
+        elif items or limit_items:
+            raise ArgumentError(f"--items is for runs, and {path} is none")
         else:
             findings = [audit_file(path, attacks, opener, cosine=cosine, seed=seed, tightness=close, say=say)]
     _finish(findings, path, as_json)

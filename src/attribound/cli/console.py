@@ -208,14 +208,14 @@ def show_demo(certificates: Mapping[str, Sequence[Certificate]], summary: dict[s
     for run in summary["runs"]:
         console.print(
             f"{run['noise']}: sigma {run['sigma']:g} per pixel (radius {run['radius']:.4g}); {run['model']}: "
-            f"accuracy {percent(run['accuracy'])}, noisy {percent(run['accuracy_noisy'])}; "
+            f"accuracy {_share(run['accuracy'])}, noisy {_share(run['accuracy_noisy'])}; "
             f"fidelity {run['fidelity']:.2f}, chance {run['chance']:.2f}",
             highlight=False,
         )
     first = summary["runs"][0]
     console.print(
         "\nRead: no change of the image of l2 size up to the proved epsilon, whatever it is, can turn the exact "
-        "smoothed saliency map by more than 37 degrees (cosine 0.8); for the maps as sampled here and at the changed "
+        "smoothed map by more than 37 degrees (cosine 0.8); for the maps as sampled here and at the changed "
         "image, the epsilon is the one in brackets. Each certificate is false with probability at most "
         f"{first['alpha']:g}; {first['samples']:,} samples per image. Fidelity is the cosine of smoothed and plain "
         "maps, chance that of maps of different images: a certified cosine should be above chance.\n"
@@ -236,6 +236,10 @@ def show_demo(certificates: Mapping[str, Sequence[Certificate]], summary: dict[s
     for report in summary["reports"].values():
         console.print(f"Report:       {report}   (open it in a browser)", highlight=False)
     console.print(f"Took {summary['seconds']:.0f} s.", highlight=False)
+
+
+def _share(value: float | None) -> str:
+    return "unknown" if value is None else percent(value)
 
 
 def _demo_table(certificates: Mapping[str, Sequence[Certificate]]) -> Table:

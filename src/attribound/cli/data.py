@@ -19,7 +19,13 @@ def _data() -> None:
 
 @data_app.command()
 def fetch(
-    name: Annotated[str, typer.Argument(help="mnist, cifar10, resnet50, efficientnet-lite0, imagenet-photos, ...")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="mnist, cifar10, resnet50, efficientnet-lite0, imagenet-photos, scikit-image, wordllama, "
+            "spam-assassin or srmd."
+        ),
+    ],
     out: Annotated[Path | None, typer.Option(help="Folder to write; default data/NAME.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -12,9 +12,17 @@ from attribound.cli.app import Alpha, Json, Seed, answer, app
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for certificates and pictures.")] = Path("attribound-demo"),
     items: Annotated[int, typer.Option(min=1, max=300, help="Images to certify.")] = 20,
-    samples: Annotated[int, typer.Option(min=16, help="Noise draws per image and noise law.")] = 8192,
+    samples: Annotated[
+        int | None, typer.Option(min=16, help="Noise draws per image and noise law [8192; photos: 512].")
+    ] = None,
     alpha: Alpha = 1e-3,
     seed: Seed = 0,
+    photos: Annotated[
+        bool, typer.Option("--photos", help="Grad-CAM of the shipped photographs by an ImageNet network, fetched once.")
+    ] = False,
+    weights: Annotated[Path, typer.Option(help="Folder for the network that --photos fetches.")] = Path(
+        "data/efficientnet-lite0"
+    ),
     as_json: Json = False,
 ) -> None:
     """Certify real MNIST images with the shipped model and both noises, and attack a few; about a minute or two.
@@ -23,12 +31,20 @@ def demo(
     certificate and pictures of input, plain map, smoothed map and certified curve.
     """
     from attribound import checks as check
+    from attribound import demo as demos
     from attribound.cli import console
-    from attribound.demo import run_demo
+    from attribound.data.fetch import fetch
 
     check.alpha(alpha)
+    if photos:
+        fetch(demos.PHOTO_ARCH, weights, say=console.say(quiet=as_json))
+        configs = demos.photos(
+            weights / f"{demos.PHOTO_ARCH}.safetensors", samples=samples or 512, alpha=alpha, seed=seed
+        )
+    else:
+        configs = demos.digits(items=items, samples=samples or 8192, alpha=alpha, seed=seed)
     with console.progress(quiet=as_json) as advance:
-        runs, summary = run_demo(out, items=items, samples=samples, alpha=alpha, seed=seed, progress=advance)
+        runs, summary = demos.run_demo(out, configs, advance)
     answer(summary, as_json, lambda: console.show_demo({run.kind: run.certificates for run in runs}, summary))
     if any(row["violated"] for row in summary["attacks"]):
         raise typer.Exit(1)

@@ -7,9 +7,10 @@ from typing import final
 import torch
 
 from attribound.attacks.view import View
+from attribound.bounds.laws import LAWS
 from attribound.fields import IntegratedGradients
 from attribound.metrics import grid_pointing_game, make_grid
-from attribound.noise import Gaussian, Noise, UniformBall
+from attribound.noise import Noise, NoiseOf
 from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.published import GRIDPG
 from attribound.paper.settings import Settings, predicted
@@ -61,7 +62,7 @@ def _measure(settings: Settings) -> dict[str, list[float]]:
 
 
 def _noises(dim: int) -> dict[str, Noise | None]:
-    return {"IG": None, "uniform": UniformBall.from_sigma(SIGMA, dim), "gaussian": Gaussian(SIGMA)}
+    return {"IG": None, **{kind: NoiseOf(law, law.scale_of(SIGMA, dim)) for kind, law in LAWS.items()}}
 
 
 def _grids(settings: Settings, network: torch.nn.Module) -> list[torch.Tensor]:

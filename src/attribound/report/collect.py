@@ -18,6 +18,7 @@ from attribound.files import read_text
 from attribound.report.curves import Proofs, prove
 from attribound.report.downloads import Downloads
 from attribound.report.reading import Row, read
+from attribound.report.trust import trust
 from attribound.runs import RunConfig, Store, Summary
 from attribound.runs.summary import chance_level
 
@@ -60,6 +61,7 @@ class Collected:
         proofs: what the records prove.
         kept: the rows that the page's table holds.
         drawn: those of them that can be opened.
+        trusted: by drawn row, which cells are proved up to which epsilon; see `report.trust`.
         findings: what attacks found, by row.
         classes: names of the classes; may be shorter than their number.
         features: names of the features, for tables; may be empty.
@@ -75,6 +77,7 @@ class Collected:
     proofs: Proofs
     kept: list[int]
     drawn: list[int]
+    trusted: dict[int, dict[str, Any]]
     findings: dict[int, Finding]
     classes: list[str]
     features: list[str]
@@ -124,7 +127,7 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
     drawn = sorted(dict.fromkeys([*sorted(attacked), *pictured]), key=lambda row: row not in attacked)[:MOST_DETAILS]
     kept = _kept(len(place), [*attacked, *drawn])
     drawn = sorted(drawn) or kept[:MOST_DETAILS]
-    reader = read(store.records(), config, frozenset(kept), findings)
+    reader = read(store.records(), config, findings, kept=frozenset(kept), drawn=frozenset(drawn))
     proofs = prove(reader.blocks, len(reader.rows), config.cosines, frozenset(drawn))
     rows = _derived(reader.rows, proofs)
     summary = reader.tally.summary(config, list(findings.values()), chance_level(store))
@@ -134,6 +137,11 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
         proofs=proofs,
         kept=kept,
         drawn=[row for row in drawn if reader.rows[row].status != "error" or row in set(pictured)],
+        trusted={
+            row: found
+            for row, record in reader.records.items()
+            if (found := trust(record, proofs.scale.digits, len(drawn))) is not None
+        },
         findings={place[item]: one for item, one in findings.items() if item in place},
         classes=_names(store.recall("classes")),
         features=_names(store.recall("features")),

@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness
 from attribound.bounds.visible import visible_cosine
@@ -89,6 +90,8 @@ class Proofs:
         visible: (N, C) the same for maps as sampled.
         curves: by row, the proved cosine at each stop in thousandths, rounded down; -1 if none. Only rows asked for.
         anything: (N,) whether anything is proved at all, however small the change.
+        classes: (N,) up to which size of change the smoothed model's class is proved to stay, in units; None if the
+            run did not ask.
     """
 
     cosines: tuple[float, ...]
@@ -97,6 +100,7 @@ class Proofs:
     visible: Units
     curves: dict[int, list[int]]
     anything: npt.NDArray[np.bool_]
+    classes: Units | None
 
 
 def prove(blocks: Sequence[Block], count: int, cosines: Sequence[float], drawn: frozenset[int]) -> Proofs:
@@ -112,20 +116,24 @@ def prove(blocks: Sequence[Block], count: int, cosines: Sequence[float], drawn: 
     scale = Scale.up_to(_reach(blocks), _STEPS // 2 if count > MANY else _STEPS)
     grid = scale.grid()
     units, visible = (np.zeros((count, len(wanted)), np.int64) for _ in range(2))
-    anything = np.zeros(count, bool)
+    anything, classes = np.zeros(count, bool), np.zeros(count, np.int64)
     curves: dict[int, list[int]] = {}
     for block in blocks:
         tiny = np.array([_TINY * block.evidence.law.scale])
         anything[block.rows] = block.evidence.cosine(tiny)[:, 0] >= 0
         if not scale.count:
             continue
+        if Majority in block.evidence.facts:
+            held = block.evidence.fact(Majority).radius(block.evidence.law)[:, 0]
+            classes[block.rows] = [whole_units(radius, scale.digits) for radius in held.tolist()]
         known = block.evidence.cosine(grid)
         units[block.rows] = _largest(known, wanted, block.stated, block.proved, scale)
         if Closeness in block.evidence.facts:
             seen = visible_cosine(block.evidence, grid, block.draws)
             visible[block.rows] = _largest(seen, wanted, block.visible, block.proved, scale)
         curves |= {row: _thousandths(known[at]) for at, row in enumerate(block.rows.tolist()) if row in drawn}
-    return Proofs(wanted, scale, _falling(units), _falling(visible), curves, anything)
+    asked = any(Majority in block.evidence.facts for block in blocks)
+    return Proofs(wanted, scale, _falling(units), _falling(visible), curves, anything, classes if asked else None)
 
 
 def _reach(blocks: Sequence[Block]) -> float:

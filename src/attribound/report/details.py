@@ -27,6 +27,7 @@ def details(store: Store, run: Collected) -> dict[int, dict[str, Any]]:
 def _detail(arrays: dict[str, FloatArray], run: Collected, row: int, budget: int) -> dict[str, Any]:
     maps = {name: arrays[name] for name in _MAPS if name in arrays}
     found: dict[str, Any] = {
+        "votes": run.trusted.get(row),
         "pictures": {},
         "cosines": _cosines(maps, run, row),
         "curve": run.proofs.curves.get(row, []),
@@ -66,6 +67,7 @@ def _features(maps: dict[str, FloatArray], run: Collected) -> dict[str, Any]:
         "features": {
             "names": [names[at] for at in largest],
             "of": len(main),
+            "places": largest.tolist(),
             "values": {
                 name: [round(float(values[at]), 4) for at in largest]
                 for name, values in flat.items()

@@ -20,7 +20,7 @@ from attribound.report.verdict import Verdict, judge
 from attribound.rounding import degrees, exact_text, in_units, lower_quantile, round_down
 from attribound.runs import Store
 
-_SCRIPTS = ("core.js", "svg.js", "gallery.js", "charts.js", "download.js", "start.js")
+_SCRIPTS = ("core.js", "svg.js", "gallery.js", "mask.js", "charts.js", "download.js", "start.js")
 _DRAWN = (0.5, 0.7, 0.8, 0.9, 0.95)
 _SHARES = (0.9, 0.75, 0.5, 0.25, 0.1)
 
@@ -57,6 +57,7 @@ def render(store: Store, scan: Mapping[str, Any] | None = None) -> str:
             name=store.path.name,
             command=wording.command(run.config, store.path.name),
             pictured=any(one["pictures"] for one in shown.values()),
+            fractions=list(next(iter(run.trusted.values()))["fractions"]) if run.trusted else [],
             celled=any("cells" in one for one in shown.values()),
             listed=any("features" in one for one in shown.values()),
             css=Markup(_environment().get_template("style.css").render(stops=", ".join(images.STOPS))),
@@ -112,7 +113,9 @@ def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str,
     columns = ("item", "label", "prediction", "status", "rule", "note")
     rows: dict[str, Any] = {key: [getattr(run.rows[row], key) for row in run.kept] for key in columns}
     return {
-        "rows": rows | {"epsilon": proofs.units[run.kept].tolist(), "visible": proofs.visible[run.kept].tolist()},
+        "rows": rows
+        | {"epsilon": proofs.units[run.kept].tolist(), "visible": proofs.visible[run.kept].tolist()}
+        | ({} if proofs.classes is None else {"held": proofs.classes[run.kept].tolist()}),
         "total": run.summary.total,
         "cosines": [exact_text(cosine) for cosine in proofs.cosines],
         "degrees": [degrees(cosine) for cosine in proofs.cosines],

@@ -1,89 +1,192 @@
-"""Pictures of certificates. The only file that imports matplotlib."""
+"""Pictures of certificates. The only file that imports matplotlib, and none of its backends is chosen or touched."""
 
-from collections.abc import Sequence
+import io
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-
-import matplotlib
-
-matplotlib.use("Agg", force=False)
+from typing import Any, final
 
 import numpy as np
-from matplotlib import pyplot
+import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from attribound.certificates.certificate import Certificate
 from attribound.checks import FloatArray
-
-Picture = Figure
-"""What every function here returns."""
+from attribound.report import images, masks
+from attribound.rounding import round_down
 
 MAP_COLOURS = "RdBu_r"
 """Diverging and readable without red-green vision; zero is neutral."""
+_OURS, _PAPER = "#0b5fa5", "#b35806"
+_BARS = 15
+_WIDTHS = {"image": 1.0, "curve": 1.7, "bars": 1.5}
+
+Array = npt.ArrayLike
+"""A numpy array, a torch tensor or lists of numbers."""
 
 
-def plot(certificate: Certificate, image: FloatArray | None = None, plain: FloatArray | None = None) -> Figure:
-    """One row: input, plain map, smoothed map (where they are images) and the certified cosine over epsilon."""
-    return plot_rows([certificate], [image], [plain])
+@final
+class Picture(Figure):
+    """What every function here returns: a figure that notebooks show and that belongs to no window."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png", dpi=110)
+        return file.getvalue()
+
+
+Panel = tuple[str, Callable[[Axes], None]]
+
+
+def plot(
+    certificate: Certificate,
+    image: Array | None = None,
+    plain: Array | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    fraction: float | None = None,
+    epsilon: float | None = None,
+) -> Picture:
+    """One row: input, plain map, smoothed map, the cells that may be relied on, the certified cosine over epsilon.
+
+    What is not there takes no place.
+
+    Args:
+        certificate: what is drawn.
+        image: the input, (H, W), (C, H, W) or (H, W, 3). A map coarser than it is laid over it.
+        plain: the map without noise.
+        features: names of the features, for maps that are rows of numbers.
+        fraction: draw the trust mask at this fraction of hot cells, one of those that were counted.
+        epsilon: the size of change that the trust mask speaks of; default: the largest certified for cosine 0.8.
+    """
+    panels = _panels(certificate, _array(image), _array(plain), features)
+    if fraction is not None:
+        size = certificate.max_epsilon(0.8) if epsilon is None else float(epsilon)
+        marks = certificate.cells(fraction, size)
+        panels.insert(
+            -1,
+            (
+                "image",
+                lambda axes: masks.draw(
+                    axes, marks, None if image is None else channels_first(np.asarray(_array(image))), size
+                ),
+            ),
+        )
+    return _row_of([panels])
 
 
 def plot_rows(
     certificates: Sequence[Certificate],
-    images: Sequence[FloatArray | None],
-    plains: Sequence[FloatArray | None],
+    pictures: Sequence[Array | None],
+    plains: Sequence[Array | None],
     title: str = "",
-) -> Figure:
+) -> Picture:
     """One row per certificate."""
-    figure, axes = pyplot.subplots(
-        len(certificates),
-        4,
-        figsize=(10.5, 2.35 * len(certificates) + 0.5),
-        squeeze=False,
-        gridspec_kw={"width_ratios": [1, 1, 1, 1.7]},
-        layout="constrained",
-    )
-    for row, certificate, image, plain in zip(axes, certificates, images, plains, strict=True):
-        _draw_image(row[0], image, f"input, explained as {certificate.target}")
-        _draw_map(row[1], plain, "plain map")
-        _draw_map(row[2], certificate.attribution, "smoothed map")
-        _draw_curve(row[3], certificate)
+    rows = [
+        _panels(one, _array(image), _array(plain), None)
+        for one, image, plain in zip(certificates, pictures, plains, strict=True)
+    ]
+    figure = _row_of(rows)
     if title:
         figure.suptitle(title, fontsize=11)
     return figure
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG and free it."""
+    """Write a figure as PNG."""
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
 
 
-def _as_picture(values: FloatArray) -> FloatArray | None:
-    """(C, H, W) or (H, W) summed over channels; None for anything that is not a picture."""
-    if values.ndim == 3:
-        return np.asarray(values.sum(axis=0))
-    return values if values.ndim == 2 else None
+def _panels(
+    certificate: Certificate, image: FloatArray | None, plain: FloatArray | None, features: Sequence[str] | None
+) -> list[Panel]:
+    """What there is to draw of one certificate."""
+    found: list[Panel] = []
+    if image is not None and images.is_picture(channels_first(image)):
+        found.append(("image", lambda axes: _draw_image(axes, image, f"input, explained as {certificate.target}")))
+    for values, title in ((plain, "plain map"), (certificate.map, "smoothed map")):
+        if values is None:
+            continue
+        if images.is_picture(values):
+            found.append(("image", lambda axes, v=values, t=title: _draw_map(axes, v, t, image)))  # type: ignore[misc]
+        elif title == "smoothed map":
+            found.append(("bars", lambda axes, v=values: _draw_bars(axes, v, plain, features)))  # type: ignore[misc]
+    return [*found, ("curve", lambda axes: _draw_curve(axes, certificate))]
 
 
-def _draw_image(axes: Axes, image: FloatArray | None, title: str) -> None:
-    picture = None if image is None else _as_picture(image)
-    if picture is None or image is None:
-        axes.set_axis_off()
-        return
-    shown: Any = np.moveaxis(image, 0, -1) if image.ndim == 3 and len(image) == 3 else picture
-    axes.imshow(np.clip(shown, 0, 1), cmap="gray", vmin=0, vmax=1)
+def _row_of(rows: Sequence[Sequence[Panel]]) -> Picture:
+    """Panels side by side; rows may differ in what they hold."""
+    widths = [
+        max((_WIDTHS[row[at][0]] for row in rows if at < len(row)), default=1.0) for at in range(max(map(len, rows)))
+    ]
+    figure = Picture(figsize=(2.2 * sum(widths) + 0.4, 2.35 * len(rows) + 0.5), layout="constrained")
+    grid = figure.add_gridspec(len(rows), len(widths), width_ratios=widths)
+    for number, row in enumerate(rows):
+        for place, (_, draw) in enumerate(row):
+            draw(figure.add_subplot(grid[number, place]))
+    return figure
+
+
+def _array(values: Array | None) -> FloatArray | None:
+    """As float64, from wherever it is."""
+    if values is None:
+        return None
+    tensor: Any = values
+    return np.asarray(tensor.detach().cpu() if hasattr(tensor, "detach") else tensor, np.float64)
+
+
+def channels_first(image: FloatArray) -> FloatArray:
+    """(H, W, 3) becomes (3, H, W); everything else stays."""
+    last = image.ndim == 3 and image.shape[-1] in (3, 4) and image.shape[0] not in (1, 3)
+    return np.moveaxis(image[..., :3], -1, 0) if last else image
+
+
+def _draw_image(axes: Axes, image: FloatArray, title: str) -> None:
+    axes.imshow(images.stretched(channels_first(image)), cmap="gray", vmin=0, vmax=1)
     _finish(axes, title)
 
 
-def _draw_map(axes: Axes, values: FloatArray | None, title: str) -> None:
-    picture = None if values is None else _as_picture(values)
-    if picture is None:
-        axes.set_axis_off()
-        return
-    span = float(np.quantile(np.abs(picture), 0.995)) or 1.0
-    axes.imshow(picture, cmap=MAP_COLOURS, vmin=-span, vmax=span)
+def _draw_map(axes: Axes, values: FloatArray, title: str, image: FloatArray | None = None) -> None:
+    """A map by itself, or over its image at the image's resolution if it is coarser."""
+    picture = images.plane(values)
+    span = float(np.quantile(np.abs(picture), images.QUANTILE)) or 1.0
+    shown = None if image is None else images.stretched(channels_first(image))
+    if shown is None or shown.ndim < 2 or shown.shape[:2] == picture.shape:
+        axes.imshow(picture, cmap=MAP_COLOURS, vmin=-span, vmax=span)
+    else:
+        height, width = shown.shape[:2]
+        axes.imshow(shown, cmap="gray", vmin=0, vmax=1)
+        strength = np.clip(np.abs(picture) / span, 0, 1)
+        axes.imshow(
+            picture,
+            cmap=MAP_COLOURS,
+            norm=Normalize(-span, span),
+            alpha=0.85 * strength,
+            extent=(-0.5, width - 0.5, height - 0.5, -0.5),
+            interpolation="bilinear",
+        )
     _finish(axes, title)
+
+
+def _draw_bars(axes: Axes, values: FloatArray, plain: FloatArray | None, features: Sequence[str] | None) -> None:
+    """The largest values of a map that is a row of numbers."""
+    flat = np.ravel(values)
+    chosen = np.argsort(-np.abs(flat), kind="stable")[:_BARS][::-1]
+    fits = features is not None and len(features) == flat.size
+    names = [str(features[at]) if fits and features is not None else str(at) for at in chosen]
+    places = np.arange(len(chosen))
+    axes.barh(places, flat[chosen] / (np.linalg.norm(flat) or 1.0), height=0.6, color=_OURS, label="smoothed")
+    if plain is not None and plain.size == flat.size:
+        other = np.ravel(plain)
+        axes.plot(other[chosen] / (np.linalg.norm(other) or 1.0), places, "|", color="#333333", ms=9, label="plain")
+    axes.axvline(0, color="#777777", lw=0.8)
+    axes.set_yticks(places, names)
+    axes.tick_params(labelsize=7)
+    axes.set_title(
+        "smoothed map" if flat.size <= _BARS else f"smoothed map, {_BARS} largest of {flat.size}", fontsize=9
+    )
+    axes.legend(fontsize=6)
 
 
 def _finish(axes: Axes, title: str) -> None:
@@ -96,52 +199,49 @@ def _draw_curve(axes: Axes, certificate: Certificate) -> None:
     """Certified cosine over epsilon, with the paper's invalid curve dashed."""
     end = max(certificate.max_epsilon(0.0) * 1.25, 1e-6 * certificate.law.scale)
     epsilons = np.linspace(0, end, 81)
-    certified = np.array([certificate.cosine(e) for e in epsilons])
+    certified = certificate.evidence.cosine(epsilons)
+    paper = np.array([certificate.cosine_paper(epsilon) for epsilon in epsilons])
     name = "assumed limit: NOT certified" if certificate.assumed else "certified"
     shown = certified >= 0
-    axes.plot(epsilons[shown], certified[shown], color="#0b5fa5", label=name)
-    axes.fill_between(epsilons[shown], 0, certified[shown], color="#0b5fa5", alpha=0.12)
-    axes.plot(
-        epsilons,
-        [certificate.cosine_paper(e) for e in epsilons],
-        color="#b35806",
-        ls="--",
-        lw=1,
-        label="paper's formula (not a guarantee)",
-    )
+    axes.plot(epsilons[shown], certified[shown], color=_OURS, label=name)
+    axes.fill_between(epsilons[shown], 0, certified[shown], color=_OURS, alpha=0.12)
+    below = bool((certified > paper + 1e-6).any())
+    why = "\nit ignores the draws' spread, so ours can be above it" if below else ""
+    axes.plot(epsilons, paper, color=_PAPER, ls="--", lw=1, label=f"paper's formula (not a guarantee){why}")
     axes.set_ylim(0, 1.02)
     axes.set_xlim(0, end)
+    axes.set_title(f"epsilon {round_down(certificate.max_epsilon(0.8), 3)} at cosine 0.8", fontsize=9)
     axes.set_xlabel("epsilon (l2 size of the change)", fontsize=8)
     axes.set_ylabel("cosine at least", fontsize=8)
     axes.tick_params(labelsize=8)
-    axes.legend(fontsize=7, loc="lower left")
+    axes.legend(fontsize=6, loc="lower left")
 
 
-def plot_scan(scan: dict[str, Any]) -> Figure:
+def plot_scan(scan: dict[str, Any]) -> Picture:
     """Noise levels of `tune`: what each costs in accuracy and gives in certified epsilon."""
-    figure, axes = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
-    levels = scan["levels"]
+    figure = Picture(figsize=(6, 3.6), layout="constrained")
+    axes, levels = figure.add_subplot(), scan["levels"]
     found = [level["median_max_epsilon"] for level in levels]
     kept = [level["accuracy_noisy"] for level in levels]
-    axes.plot(found, kept, "o-", color="#0b5fa5")
+    axes.plot(found, kept, "o-", color=_OURS)
     for level, x, y in zip(levels, found, kept, strict=True):
         axes.annotate(f"sigma {level['sigma']:g}", (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
     axes.axhline(scan["accuracy"], color="#777777", ls=":", lw=1, label="accuracy without noise")
     axes.set_ylim(0, 1.05)
-    axes.set_xlabel(f"median certified epsilon at cosine {scan['cosine']:g}")
+    word = "epsilon under an ASSUMED limit, not certified," if scan.get("assumed") else "certified epsilon"
+    axes.set_xlabel(f"median {word} at cosine {scan['cosine']:g}")
     axes.set_ylabel("accuracy under noise")
     axes.legend(fontsize=8, loc="lower left")
     return figure
 
 
-def plot_gaps(panels: dict[str, tuple[list[float], list[float]]]) -> Figure:
+def plot_gaps(panels: dict[str, tuple[list[float], list[float]]]) -> Picture:
     """Sorted gaps between what attacks found and two bounds, one panel each: (sound, paper's)."""
-    figure, axes = pyplot.subplots(
-        1, len(panels), figsize=(3.4 * len(panels), 3), squeeze=False, sharey=True, layout="constrained"
-    )
+    figure = Picture(figsize=(3.4 * len(panels), 3), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)
     for place, (title, (sound, paper)) in zip(axes[0], panels.items(), strict=True):
-        place.plot(sound, color="#0b5fa5", label="above the certified cosine")
-        place.plot(paper, color="#b35806", ls="--", label="above the paper's T (not a guarantee)")
+        place.plot(sound, color=_OURS, label="above the certified cosine")
+        place.plot(paper, color=_PAPER, ls="--", label="above the paper's T (not a guarantee)")
         place.axhline(0, color="#777777", lw=0.8)
         place.set_title(title, fontsize=9)
         place.set_xlabel("images, sorted", fontsize=8)
@@ -151,14 +251,13 @@ def plot_gaps(panels: dict[str, tuple[list[float], list[float]]]) -> Figure:
     return figure
 
 
-def plot_maps(rows: Sequence[dict[str, Any]]) -> Figure:
+def plot_maps(rows: Sequence[dict[str, Any]]) -> Picture:
     """Rows of an input and its maps, all with the diverging scale."""
     names = list(rows[0]["maps"])
-    figure, axes = pyplot.subplots(
-        len(rows), 1 + len(names), figsize=(2 * (1 + len(names)), 2.15 * len(rows)), squeeze=False, layout="constrained"
-    )
+    figure = Picture(figsize=(2 * (1 + len(names)), 2.15 * len(rows)), layout="constrained")
+    axes = figure.subplots(len(rows), 1 + len(names), squeeze=False)
     for places, row in zip(axes, rows, strict=True):
-        _draw_image(places[0], row["input"], f"explained as {row['target']}")
+        _draw_image(places[0], np.asarray(row["input"], np.float64), f"explained as {row['target']}")
         for place, name in zip(places[1:], names, strict=True):
             _draw_map(place, row["maps"][name], name)
     return figure

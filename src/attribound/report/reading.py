@@ -41,10 +41,15 @@ class Row:
 
 
 def read(
-    records: Iterator[Record | Failure], config: RunConfig, kept: frozenset[int], findings: Mapping[int, Finding]
+    records: Iterator[Record | Failure],
+    config: RunConfig,
+    findings: Mapping[int, Finding],
+    *,
+    kept: frozenset[int],
+    drawn: frozenset[int],
 ) -> "Reader":
-    """Read all records; those in the rows to keep are proved one by one."""
-    reader = Reader(config, kept, findings)
+    """Read all records; those in the rows to keep are proved one by one, those that are drawn are held whole."""
+    reader = Reader(config, kept, findings, drawn=drawn)
     while block := list(itertools.islice(records, _BLOCK)):
         reader.take(block)
     return reader
@@ -62,6 +67,8 @@ class Reader:
     blocks: list[Block] = field(default_factory=list)
     downloads: DownloadWriter = field(default_factory=DownloadWriter)
     first: Record | None = None
+    drawn: frozenset[int] = frozenset()
+    records: dict[int, Record] = field(default_factory=dict)
     alpha: float = 0.0
     assumed: bool = False
 
@@ -75,6 +82,8 @@ class Reader:
         proved = prove_all((one for one, keep in zip(records, shown, strict=True) if keep), self.config)
         read = [next(proved) if keep else self._unseen(one) for one, keep in zip(records, shown, strict=True)]
         for one, keep in zip(read, shown, strict=True):
+            if len(self.rows) in self.drawn and isinstance(one, Proved):
+                self.records[len(self.rows)] = one.record
             self.tally.take(one)
             self.rows.append(_row(one))
             if keep:

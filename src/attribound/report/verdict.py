@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -18,6 +18,12 @@ _SOME = (
     "For {count} of {total} {nouns}{right}, no change of size up to epsilon {epsilon} can turn the explanation by more "
     "than {degrees} degrees (cosine {cosine})."
 )
+_JOINT = (
+    "For {joint} of {total} {nouns}{right}, no change of size up to epsilon {epsilon} alters the smoothed model's class"
+    "{cells} turns the explanation by more than {degrees} degrees (cosine {cosine}){marks}."
+)
+_MARKS = ", or moves any of the {marked} marked cells"
+_APART = "Whatever becomes of the class, the explanation turns no further for {count}."
 _RIGHT = " ({correct} of them classified correctly)"
 _NONE = (
     "For none of the {total} {nouns} is it proved that changes of size up to epsilon {epsilon} turn the explanation by "
@@ -44,11 +50,15 @@ class Counts:
         holds: (C, S) inputs whose certificate holds.
         correct: (C, S) of these, inputs that are classified as labelled.
         visible: (C, S) inputs for which it holds for maps as sampled.
+        joint: (C, S) inputs whose class is proved to stay, too; empty if the run did not ask.
+        joint_correct: (C, S) of these, inputs that are classified as labelled.
     """
 
     holds: list[list[int]]
     correct: list[list[int]]
     visible: list[list[int]]
+    joint: list[list[int]]
+    joint_correct: list[list[int]]
 
 
 @final
@@ -61,7 +71,8 @@ class Verdict:
         text: the sentence at the start.
         seen: the sentence about maps as sampled at the start; empty if there is nothing to say.
         chance: what the failure probability means.
-        sentences: "some", "none" and "seen", with places for count, correct, visible, epsilon, cosine and degrees.
+        apart: the sentence about the map without the class at the start; empty if there is nothing to say.
+        sentences: "joint", "some", "none", "apart" and "seen", with places for what changes with the sliders.
         counts: how many hold, wherever the sliders stand.
         cosine: number of the cosine at the start.
         stop: number of the epsilon at the start.
@@ -71,6 +82,7 @@ class Verdict:
     text: str
     seen: str
     chance: str
+    apart: str
     sentences: dict[str, str]
     counts: Counts
     cosine: int
@@ -87,20 +99,45 @@ def judge(run: Collected, noun: str) -> Verdict:
     stop = max(usual // scale.step, 1) - 1
     counts = _counts(run)
     sentences = _sentences(run, noun)
-    values = {
+    values = _values(run, counts, column, stop)
+    special, some, joint = _text(run), values["count"] > 0, values["joint"] > 0
+    kind = "joint" if joint else "some" if some else "none"
+    if joint:
+        values["correct"] = values["joint_correct"]
+    filled = {key: sentence.format(**values) for key, sentence in sentences.items()}
+    return Verdict(
+        kind=_kind(run),
+        text=special or filled[kind],
+        seen="" if special or not some else filled["seen"],
+        chance="" if special or not scale.count else chance_words(run),
+        apart=filled["apart"] if joint and values["count"] > values["joint"] and not special else "",
+        sentences=sentences,
+        counts=counts,
+        cosine=column,
+        stop=stop,
+    )
+
+
+def _values(run: Collected, counts: Counts, column: int, stop: int) -> dict[str, Any]:
+    """What the sentences say at the start."""
+    scale, cosine = run.proofs.scale, run.proofs.cosines[column]
+    tables = {"count": counts.holds, "correct": counts.correct, "visible": counts.visible}
+    tables |= {"joint": counts.joint, "joint_correct": counts.joint_correct}
+    return {
         "epsilon": in_units((stop + 1) * scale.step, scale.digits),
-        "cosine": exact_text(wanted),
-        "degrees": degrees(wanted),
-        **{
-            name: table[column][stop] if scale.count else 0
-            for name, table in (("count", counts.holds), ("correct", counts.correct), ("visible", counts.visible))
-        },
+        "cosine": exact_text(cosine),
+        "degrees": degrees(cosine),
+        "marked": marked(run, column, (stop + 1) * scale.step),
+        **{name: table[column][stop] if scale.count and table else 0 for name, table in tables.items()},
     }
-    special = _text(run)
-    text = special or sentences["some" if values["count"] else "none"].format(**values)
-    seen = "" if special or not values["count"] else sentences["seen"].format(**values)
-    chance = "" if special or not scale.count else chance_words(run)
-    return Verdict(_kind(run), text, seen, chance, sentences, counts, column, stop)
+
+
+def marked(run: Collected, column: int, epsilon: int) -> int:
+    """Cells proved hot or cold at that epsilon, in units, in the drawn inputs that hold together with their class."""
+    if run.proofs.classes is None:
+        return 0
+    holding = [row for row in run.trusted if min(run.proofs.units[row, column], run.proofs.classes[row]) >= epsilon]
+    return sum(abs(units) >= epsilon for row in holding for units in next(iter(run.trusted[row]["fractions"].values())))
 
 
 def chance_words(run: Collected) -> str:
@@ -117,10 +154,13 @@ def chance_words(run: Collected) -> str:
 def _counts(run: Collected) -> Counts:
     proofs = run.proofs
     right = np.array([row.correct for row in run.rows], bool)
+    joint = None if proofs.classes is None else np.minimum(proofs.units, proofs.classes[:, None])
     return Counts(
         holds=_reaching(proofs.units, run),
         correct=_reaching(proofs.units[right], run),
         visible=_reaching(proofs.visible, run),
+        joint=[] if joint is None else _reaching(joint, run),
+        joint_correct=[] if joint is None else _reaching(joint[right], run),
     )
 
 
@@ -154,10 +194,12 @@ def _text(run: Collected) -> str:
 def _sentences(run: Collected, noun: str) -> dict[str, str]:
     total = run.summary.total
     known = {"total": str(total), "nouns": noun if total == 1 else noun + "s", "right": _RIGHT if run.labelled else ""}
+    known |= {"cells": ",", "marks": _MARKS} if run.trusted else {"cells": " or", "marks": ""}
     start = _BROKEN if run.violated else _ASSUMED if run.assumed else ""
     found = {}
-    for key, text in (("some", _SOME), ("none", _NONE), ("seen", _SEEN)):
+    for key, text in (("joint", _JOINT), ("some", _SOME), ("none", _NONE), ("apart", _APART), ("seen", _SEEN)):
         for name, value in known.items():
             text = text.replace(f"{{{name}}}", value)
-        found[key] = start + text[0].lower() + text[1:] if start and key != "seen" else text
+        leads = start and key in ("joint", "some", "none")
+        found[key] = start + text[0].lower() + text[1:] if leads else text
     return found

@@ -5,6 +5,8 @@ from collections import Counter
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from attribound.bounds.rules import RULES
 from attribound.report.collect import Collected
 from attribound.rounding import confidence, exact_text, in_units, lower_quantile, percent, round_down
@@ -159,6 +161,7 @@ def command(config: RunConfig, out: str) -> str:
     words += ["--denoiser", config.denoiser] if config.denoiser else []
     words += ["--attribution", config.attribution]
     words += [word for shape in config.maps for word in ("--map", shape)]
+    words += ["--cells", ",".join(map(exact_text, config.cells))] if config.cells else []
     words += ["--output", config.output, "--bound", config.bound]
     alpha = Decimal(repr(config.alpha)) * max(config.simultaneous, 1)
     words += ["--noise", config.noise, "--samples", str(config.samples), "--alpha", exact_text(float(alpha))]
@@ -205,7 +208,13 @@ def _medians(run: Collected) -> list[Fact]:
             in_units(int(lower_quantile(table[:, column].tolist(), 0.5)), proofs.scale.digits)
             for table in (proofs.units, proofs.visible)
         )
-        found.append(_fact(f"Median epsilon at cosine {exact_text(cosine)}", f"{exact} (maps as sampled: {seen})"))
+        text = f"{exact} (maps as sampled: {seen}"
+        if proofs.classes is not None:
+            joint = np.minimum(proofs.units[:, column], proofs.classes)
+            text += (
+                f"; together with the class: {in_units(int(lower_quantile(joint.tolist(), 0.5)), proofs.scale.digits)}"
+            )
+        found.append(_fact(f"Median epsilon at cosine {exact_text(cosine)}", f"{text})"))
     return found
 
 

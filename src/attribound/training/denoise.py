@@ -84,7 +84,7 @@ def psnr(denoiser: nn.Module, data: Dataset, sigma: float, seed: int = 0) -> flo
     values = []
     with torch.no_grad():
         for chosen in torch.arange(len(data)).split(32):
-            pictures, _ = data.batch(chosen)
+            pictures = data.images(chosen)
             noisy = pictures + sigma * torch.randn(pictures.shape, generator=generator)
             error = (denoiser(noisy, torch.full((len(pictures),), sigma)) - pictures).square()
             values.append(-10 * error.mean(dim=(1, 2, 3)).log10())

@@ -93,11 +93,22 @@ function drawCurve(row) {
 
 const BAR_STYLES = { plain: "c5", smoothed: "c1", attacked: "c2" };
 
+// Features whose side is proved carry their mark before their name.
+function drawMarks(row, place) {
+  const features = data.details[row].features, marks = marksOf(row);
+  if (!marks.length) return;
+  place.querySelectorAll(".feature .label").forEach((label, number) => {
+    const mark = marks[features.places[number]];
+    label.prepend(make("span", { className: `badge ${mark}`, title: MARKS[mark], text: { hot: "hot", cold: "cold", open: "?" }[mark] }));
+  });
+}
+
 function drawFeatures(row, place, most) {
   const features = data.details[row].features;
   if (!features) { place.replaceChildren(); return; }
   const groups = Object.fromEntries(Object.entries(features.values).map(([key, values]) => [key, values.slice(0, most)]));
   bars(place, features.names.slice(0, most), most <= 6 ? { smoothed: groups.smoothed ?? Object.values(groups)[0] } : groups, BAR_STYLES);
+  drawMarks(row, place);
   if (most <= 6) return;
   const names = Object.keys(groups).map((key) => make("li", {}, make("span", { className: `swatch ${BAR_STYLES[key]}` }), NAMES[key]));
   place.prepend(make("ul", { className: "key" }, ...names));

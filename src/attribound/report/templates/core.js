@@ -1,7 +1,13 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const at = (id) => document.getElementById(id);
+
+function firstFraction() {
+  const votes = Object.values(data.details).map((detail) => detail.votes).find(Boolean);
+  return votes ? Object.keys(votes.fractions)[0] : "";
+}
+
 const rows = data.rows, held = rows.item.length;
-const state = { cosine: data.start.cosine, epsilon: (data.start.stop + 1) * data.scale.step, sort: "item", class: "", status: "" };
+const state = { cosine: data.start.cosine, epsilon: (data.start.stop + 1) * data.scale.step, sort: "item", class: "", status: "", fraction: firstFraction() };
 
 // Epsilons are whole numbers of the last digit shown, rounded down where they were made: comparing them is exact.
 const shown = (units) => (units / 10 ** data.scale.digits).toFixed(data.scale.digits);
@@ -10,7 +16,7 @@ const visibleBudget = (row) => rows.visible[row][state.cosine];
 const holds = (row) => budget(row) > 0 && budget(row) >= state.epsilon;
 const className = (label) => label === null ? "unknown" : label in data.classes ? data.classes[label] : String(label);
 const stop = () => state.epsilon / data.scale.step - 1;
-const count = (table) => data.counts[table][state.cosine][stop()] ?? 0;
+const count = (table) => data.counts[table][state.cosine]?.[stop()] ?? 0;
 
 function fill(sentence, values) {
   return sentence.replace(/\{(\w+)\}/g, (all, key) => key in values ? values[key] : all);
@@ -30,10 +36,12 @@ function make(tag, options = {}, ...children) {
 // The counts are over all records, also those that the table does not hold.
 function verdict() {
   const values = {
-    count: count("holds"), correct: count("correct"), visible: count("visible"),
+    count: count("holds"), joint: count("joint"), visible: count("visible"), marked: markedCells(),
+    correct: count("joint") ? count("joint_correct") : count("correct"),
     epsilon: shown(state.epsilon), cosine: data.cosines[state.cosine], degrees: data.degrees[state.cosine],
   };
-  at("verdict").textContent = fill(values.count ? data.sentences.some : data.sentences.none, values);
+  at("verdict").textContent = fill(data.sentences[values.joint ? "joint" : values.count ? "some" : "none"], values);
+  at("apart").textContent = values.joint && values.count > values.joint ? fill(data.sentences.apart, values) : "";
   at("seen").textContent = values.count ? fill(data.sentences.seen, values) : "";
   at("epsilon-shown").textContent = values.epsilon;
   at("cosine-shown").textContent = `at most ${values.degrees} degrees (cosine ${values.cosine})`;

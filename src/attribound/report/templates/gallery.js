@@ -11,7 +11,8 @@ function title(row) {
 function claim(row) {
   if (rows.status[row] === "error") return `Failed: ${rows.note[row]}`;
   if (budget(row) <= 0) return `Nothing is ${data.word} at cosine ${data.cosines[state.cosine]}.`;
-  return `Keeps cosine ${data.cosines[state.cosine]} up to epsilon ${shown(budget(row))} (maps as sampled: ${shown(visibleBudget(row))}).`;
+  const stays = !rows.held ? "" : rows.held[row] > 0 ? ` Its class stays up to ${shown(rows.held[row])}.` : " Its class is not proved to stay.";
+  return `Keeps cosine ${data.cosines[state.cosine]} up to epsilon ${shown(budget(row))} (maps as sampled: ${shown(visibleBudget(row))}).${stays}`;
 }
 
 function attackText(row) {
@@ -54,7 +55,9 @@ function card(row) {
   const detail = data.details[row];
   const parts = [make("h3", {}, opener(row, [title(row)], { className: "link", "aria-label": `Open ${title(row)}` }), pill(row))];
   if (Object.keys(detail.pictures).length) {
-    parts.push(opener(row, pictures(row, STRIP), { className: "pictures strip", "aria-label": `Enlarge ${title(row)}` }));
+    const strip = pictures(row, STRIP);
+    if (hasMask(row) && marksOf(row).length <= FEW) strip.push(maskPanel(row, false));
+    parts.push(opener(row, strip, { className: "pictures strip", "aria-label": `Enlarge ${title(row)}` }));
   } else if (detail.features) {
     const place = make("div", { className: "features", role: "img", "aria-label": `Largest values of the smoothed map: ${detail.features.names.slice(0, BARS).join(", ")}` });
     drawFeatures(row, place, BARS);
@@ -104,7 +107,10 @@ function enlarge(row) {
   opened = row;
   at("large-title").textContent = title(row);
   at("large-text").textContent = [claim(row), attackText(row)].filter(Boolean).join(" ");
-  at("large-pictures").replaceChildren(...pictures(row, Object.keys(NAMES)));
+  at("large-pictures").replaceChildren(...pictures(row, Object.keys(NAMES)), ...(hasMask(row) ? [maskPanel(row, true)] : []));
+  at("large-mask").hidden = !data.details[row].votes;
+  at("large-epsilon").value = state.epsilon;
+  at("large-epsilon-shown").textContent = shown(state.epsilon);
   if (!at("large").open) at("large").showModal();
   drawCurve(row);
   drawFeatures(row, at("large-features"), 24);

@@ -7,6 +7,7 @@ function update() {
 setUp();
 setUpFilters();
 setUpGallery();
+setUpMasks();
 setUpCharts();
 update();
 drawAll();

@@ -1,4 +1,4 @@
-"""Cases whose true cosine is known: what a certificate says about them may never be more."""
+"""Maps of one noise coordinate: their averages are integrals, so what a certificate says can be checked exactly."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -7,47 +7,19 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from attribound.bounds import Ball, Evidence, Law, Length, Normal, Spread
+from attribound.bounds import Evidence, Law, Normal
 from attribound.bounds.facts import Fact
 from attribound.sampling import Draws, Setting, default_statistics
-from tests.problems import AbsFirst
 
 Array = np.ndarray
 
 
 class Cases(NamedTuple):
-    """Evidence (n, 1) or about one map, sizes of the change, and the true cosine (or the least there is up to them)."""
+    """Evidence about one map, sizes of the change, and the least true cosine of all changes up to each."""
 
     evidence: Evidence
     epsilon: Array
     truth: Array
-
-
-def ball_regions(laws: int, each: int, seed: int) -> Iterator[Cases]:
-    """Fields constant on what leaves, stays and arrives when a ball is shifted: everything is known exactly."""
-    rng = np.random.default_rng(seed)
-    for _ in range(laws):
-        law = Ball(int(rng.choice([2, 10, 784, 3072])), float(rng.uniform(0.5, 5)))
-        epsilon = law.scale * rng.uniform(0.01, 1.2, each) / math.sqrt(law.dim)
-        p = law.moved_fraction(epsilon)[:, None]
-        leaving, staying = (_vectors(rng, np.where(rng.random(each) < 0.5, 1.0, rng.uniform(0, 1, each))) for _ in "12")
-        # The worst arrival turns the map away as far as possible; random ones are tried too.
-        arriving = np.where(rng.random((each, 1)) < 0.5, -leaving, _vectors(rng, np.ones(each)))
-        before, after = p * leaving + (1 - p) * staying, (1 - p) * staying + p * arriving
-        spread = p[:, 0] * (1 - p[:, 0]) * ((leaving - staying) ** 2).sum(axis=1)
-        yield Cases(_evidence(law, np.linalg.norm(before, axis=1), spread), epsilon[:, None], _cosines(before, after))
-
-
-def sign_fields(laws: int, each: int, seed: int) -> Iterator[Cases]:
-    """The saliency of |y_1| under Gaussian noise: the map turns over as soon as the shift crosses zero."""
-    rng = np.random.default_rng(seed)
-    for _ in range(laws):
-        law = Normal(2, float(rng.uniform(0.1, 2)))
-        first = rng.exponential(0.5, each)
-        epsilon = first * rng.uniform(0.5, 3, each)
-        norm = np.array([AbsFirst.smoothed_gaussian(one, law.scale) for one in first])
-        truth = np.where(epsilon < first, 1.0, -1.0)
-        yield Cases(_evidence(law, norm, 1 - norm**2), epsilon[:, None], truth)
 
 
 def profiles(rng: np.random.Generator) -> dict[str, Callable[[Array], Array]]:
@@ -71,12 +43,11 @@ def sampled_profiles(count: int, seed: int, alpha: float = 1e-6) -> Iterator[Cas
     rng = np.random.default_rng(seed)
     shifts = np.linspace(0.05, 4.0, 80)
     for number in range(count):
-        name, profile = list(profiles(rng).items())[number % 5]
+        profile = list(profiles(rng).values())[number % 5]
         law = Normal(2, float(rng.uniform(0.2, 3)))
         draws = int(rng.choice([64, 512, 2048]))
         evidence = _certified(law, profile, draws, alpha, rng)
         yield Cases(evidence, shifts * law.scale, _least_cosines(profile, shifts))
-        assert name
 
 
 def _certified(
@@ -112,21 +83,6 @@ def _along(angle: Array, length: Array) -> Array:
     return np.stack([length * np.cos(angle), length * np.sin(angle), np.zeros_like(angle)], axis=1)
 
 
-def _evidence(law: Law, norm: Array, spread: Array) -> Evidence:
-    facts: dict[type[Fact], Fact] = {Length: Length(norm[:, None], norm[:, None]), Spread: Spread(spread[:, None])}
-    return Evidence(law, np.ones((len(norm), 1)), facts)
-
-
-def _vectors(rng: np.random.Generator, lengths: Array) -> Array:
-    angles = rng.uniform(0, 2 * math.pi, len(lengths))
-    return lengths[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-
 def _cosine(a: Array, b: Array) -> float:
     norms = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b / norms) if norms > 1e-12 else 1.0
-
-
-def _cosines(a: Array, b: Array) -> Array:
-    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return np.where(norms > 1e-12, (a * b).sum(axis=1) / np.maximum(norms, 1e-300), 1.0)

@@ -1,0 +1,93 @@
+"""Figures: what is not there takes no place, and nobody's matplotlib is touched."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import attribound as ab
+from attribound.certificates.certificate import Certificate
+from attribound.errors import ArgumentError
+from attribound.report import masks, plots
+from attribound.runs import Store
+from tests.report.conftest import scan_of
+
+
+@pytest.fixture(scope="module")
+def certificate(template) -> Certificate:
+    return Certificate(template[1][0].record, template[1][0].pictures["smoothed"])
+
+
+@pytest.fixture(scope="module")
+def coarse(celled) -> tuple[Certificate, np.ndarray]:
+    with Store.read(celled) as store:
+        record = next(iter(store.records()))
+        pictures = store.pictures(record.item)
+    return Certificate(record, pictures["smoothed"]), pictures["input"]
+
+
+def test_only_what_is_there_is_drawn(certificate) -> None:
+    assert len(ab.plot(certificate).axes) == 2
+    assert len(ab.plot(certificate, np.zeros((1, 28, 28))).axes) == 3
+    assert len(ab.plot(certificate, np.zeros((1, 28, 28)), np.ones((1, 28, 28))).axes) == 4
+    assert len(ab.plot(Certificate(certificate.record)).axes) == 1
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (1, 28, 28), (3, 28, 28), (28, 28, 3)])
+def test_torch_and_colours_are_taken(shape, certificate) -> None:
+    shown = ab.plot(certificate, torch.rand(shape, requires_grad=True)).axes[0].images[0].get_array()
+    assert shown.shape == ((28, 28, 3) if 3 in shape else (28, 28))
+
+
+def test_a_coarse_map_lies_over_its_image_at_the_images_resolution(coarse) -> None:
+    certificate, image = coarse
+    base, over = ab.plot(certificate, image).axes[1].images
+    assert base.get_extent() == over.get_extent()
+    assert base.get_array().shape == (28, 28)
+    assert over.get_array().shape == (7, 7)
+    assert over.get_interpolation() == "bilinear"
+
+
+def test_the_trust_mask_shows_what_is_proved(coarse) -> None:
+    certificate, image = coarse
+    axes = ab.plot(certificate, image, fraction=0.5, epsilon=0.05).axes[-2]
+    marks = certificate.cells(0.5, 0.05)
+    assert len(axes.patches) == 49
+    assert f"{(marks > 0).sum()} hot and {(marks < 0).sum()} cold" in axes.get_title()
+    assert "epsilon 0.050" in axes.get_title()
+    hatched = sum(patch.get_hatch() is not None for patch in axes.patches)
+    assert hatched == (marks == 0).sum()
+    with pytest.raises(ArgumentError, match="expected cells in rows and columns"):
+        masks.grid_of(np.zeros((3, 7, 7), np.int8))
+
+
+def test_rows_of_numbers_have_names(certificate) -> None:
+    tabular = Certificate(certificate.record, np.linspace(-1, 1, 30))
+    axes = ab.plot(tabular, None, np.linspace(1, -1, 30), features=[f"blood {n}" for n in range(30)]).axes[0]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(names) == 15
+    assert {"blood 0", "blood 29"} <= set(names)
+
+
+def test_the_papers_curve_below_ours_is_explained(certificate) -> None:
+    names = [text.get_text() for text in ab.plot(certificate).axes[-1].get_legend().get_texts()]
+    assert any("not a guarantee" in name for name in names)
+    assert any("it ignores the draws' spread, so ours can be above it" in name for name in names)
+
+
+def test_an_assumed_scan_says_so(template) -> None:
+    assert "ASSUMED" in plots.plot_scan(scan_of(template[0], assumed=True)).axes[0].get_xlabel()
+    assert "ASSUMED" not in plots.plot_scan(scan_of(template[0])).axes[0].get_xlabel()
+
+
+def test_no_backend_is_chosen() -> None:
+    code = (
+        "import sys, matplotlib; before = dict.__getitem__(matplotlib.rcParams, 'backend');"
+        "from attribound.report import plots; plots.plot_gaps({'a': ([0.1], [0.2])})._repr_png_();"
+        "assert dict.__getitem__(matplotlib.rcParams, 'backend') is before;"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

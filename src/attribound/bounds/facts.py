@@ -61,12 +61,13 @@ class Fact:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The fact in a stored record; anything but its own finite numbers is a ValueError."""
-        declared = _declared(cls)
+        kind: Any = cls
+        declared = _declared(kind)
         if stored.keys() != declared.keys():
             raise ValueError(
                 f"{cls.name} has {', '.join(stored) or 'nothing'}, expected {', '.join(declared) or 'nothing'}"
             )
-        return cls(**{name: _read(f"{cls.name}.{name}", kind, stored[name]) for name, kind in declared.items()})
+        return cls(**{name: _read(f"{cls.name}.{name}", known, stored[name]) for name, known in declared.items()})
 
     def problems(self, basis: "Basis") -> list[str]:
         """What no draws of this number could have proved at this alpha, in words; empty if all is possible."""

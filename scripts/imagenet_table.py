@@ -6,6 +6,7 @@ the same chunks, so the numbers are those of a certificate. Seconds per photo: r
 
 import argparse
 import json
+import math
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,6 +35,21 @@ SHAPES = {
     "gradcam, not centred": lambda maps: maps[:, 0].clamp(min=0).double(),
 }
 """How each method's map follows from what is stored: signed maps of Grad-CAM, LayerCAM and Grad-CAM++."""
+ABOUT = """# Certified class activation maps of unmodified ImageNet networks
+
+Made by `scripts/measure_imagenet.py` (draws) and `scripts/imagenet_table.py` (this page and `imagenet.json`, which has
+every photo's numbers). Gaussian noise in pixels of [0, 1], 1,024 draws per photo, alpha 0.001, predicted class, maps
+of the last convolutional stage (7 x 7), centred unless it says otherwise. Photos: the four shipped ones, then those of
+foolbox in alphabetical order of their folders. Columns: medians over the photos of norm / limit, of the certified
+epsilon at cosine 0.8 and of the fidelity (cosine of smoothed and plain map); chance, the 90 % quantile of the cosines
+between smoothed maps of different photos; shares of labelled photos that are classified rightly, plain and under
+noise; share of draws that keep the plain prediction; share of the cells that are proved, all at once, to stay among
+the hotter or the colder half of the map under every change up to 0.1.
+
+With 1,024 draws no rule that only looks at draws can prove more than about 2.15 sigma at cosine 0.8, however constant
+the maps are: an event of probability ln(1000)/1024 may have been missed, a shift by 2.15 sigma makes it as likely as
+37 %, and so many of the worst maps turn the mean to cosine 0.8.
+"""
 
 
 @dataclass(frozen=True)
@@ -140,6 +156,27 @@ def summary(arch: str, sigma: float, method: str, paths: list[Path]) -> dict:
     }
 
 
+def saliency(folder: Path) -> list[dict]:
+    """Raw gradients for comparison, by model and sigma."""
+    found: dict[tuple[str, float], list[dict]] = {}
+    for path in sorted(folder.glob("*.json")):
+        arch, sigma, _ = path.stem.rsplit("-", 2)
+        found.setdefault((arch, float(sigma)), []).append(json.loads(path.read_text()))
+    blank = dict.fromkeys(("chance", "accuracy", "accuracy_noisy", "prediction_kept", "cells"))
+    return [
+        {
+            "model": arch,
+            "sigma": sigma,
+            "method": f"saliency ({rows[0]['samples']} draws)",
+            "photos": len(rows),
+            **{key: statistics.median_low(row[key] for row in rows) for key in ("norm", "epsilon", "fidelity")},
+            **blank,
+            "rows": rows,
+        }
+        for (arch, sigma), rows in sorted(found.items())
+    ]
+
+
 def markdown(lines: list[dict]) -> str:
     """The table, one line per (model, sigma, method)."""
     head = ("model", "sigma", "method", "photos", "norm / limit", "certified epsilon(0.8)", "fidelity", "chance")
@@ -148,7 +185,7 @@ def markdown(lines: list[dict]) -> str:
     for line in lines:
         keys = ("norm", "epsilon", "fidelity", "chance", "accuracy", "accuracy_noisy", "prediction_kept")
         numbers = ["" if line[key] is None else f"{np.floor(line[key] * 1000) / 1000:.3f}" for key in keys]
-        numbers.append(f"{100 * line['cells']['0.1']:.0f} %")
+        numbers.append(f"{math.floor(100 * line['cells']['0.1'])} %" if line["cells"] else "")
         rows.append(" | ".join([line["model"], f"{line['sigma']:g}", line["method"], str(line["photos"]), *numbers]))
     return "\n".join(f"| {row} |" for row in rows)
 
@@ -174,7 +211,9 @@ def main() -> None:
         for (arch, sigma), paths in groups(chosen.draws).items()
         for method in chosen.methods
     ]
-    OUT.with_suffix(".json").write_text(json.dumps({"alpha": ALPHA, "cosine": COSINE, "lines": lines}, indent=1) + "\n")
+    lines = sorted(lines + saliency(chosen.draws), key=lambda line: (line["model"], line["sigma"]))
+    OUT.with_suffix(".json").write_text("[\n" + ",\n".join(json.dumps(line) for line in lines) + "\n]\n")
+    OUT.with_suffix(".md").write_text(f"{ABOUT}\n{markdown(lines)}\n")
     print(markdown(lines))
 
 

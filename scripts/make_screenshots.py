@@ -1,6 +1,6 @@
-"""Make the report's two screenshots for the README: `python scripts/make_screenshots.py [RUN]`.
+"""Make the report's screenshots for the README: `python scripts/make_screenshots.py [RUN]`.
 
-Without RUN, certifies 40 images of the embedded sample and attacks three: a few minutes.
+Without RUN, certifies 40 images of the embedded sample, maps of 7 x 7 patches with their cells, and attacks three.
 """
 
 import io
@@ -18,10 +18,12 @@ from attribound.report.page import write_report
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 SHOTS = {
     "report-light.png": {"width": 1180, "height": 1290, "scheme": "light", "enlarge": False},
+    "report-mask.png": {"width": 1000, "height": 900, "scheme": "light", "enlarge": True},
     "report-phone-dark.png": {"width": 390, "height": 844, "scheme": "dark", "enlarge": True},
 }
 CERTIFY = "certify --model mnist-cnn-consistency --data mnist-sample --noise gaussian:0.75 --samples 2048"
-ATTACK = "--method direct --restarts 1 --steps 5 --samples 16 --limit-items 3"
+SHAPE = "--map pooled:7 --map centred --cells 0.5,0.3"
+ATTACK = "--method direct --restarts 1 --steps 5 --samples 16 --items 3"
 LARGEST = 150_000
 
 
@@ -40,7 +42,7 @@ def main() -> None:
 
 
 def make_run(path: Path) -> Path:
-    cli.run([*CERTIFY.split(), "--limit-items", "40", "--workers", "1", "--out", str(path)])
+    cli.run([*CERTIFY.split(), *SHAPE.split(), "--items", "40", "--workers", "1", "--out", str(path)])
     cli.run(["attack", str(path), *ATTACK.split()])
     return path
 
@@ -50,8 +52,8 @@ def take(browser, page: Path, *, width: int, height: int, scheme: str, enlarge: 
     view.goto(page.resolve().as_uri())
     view.wait_for_selector("html[data-ready=yes]")
     if enlarge:
-        view.click("#cards li:first-child button")
-        view.wait_for_selector("#large-curve .main-svg")
+        view.click("#cards li:first-child h3 button")
+        view.wait_for_selector("#large-curve .drawing svg")
         view.evaluate("document.activeElement.blur()")
     return view.screenshot()
 

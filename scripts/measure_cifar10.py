@@ -23,9 +23,7 @@ SIGMA = 0.25
 SUBJECTS = [
     ("cifar10-resnet20", None),
     ("cifar10-resnet20", "denoiser-cifar10"),
-    ("cifar10-resnet20", "denoiser-cifar10-resnet20"),
     ("cifar10-resnet20-noise", None),
-    ("cifar10-resnet20-consistency", None),
 ]
 
 

@@ -20,7 +20,7 @@ from attribound.fields import Assumed, Centred, Pooled, Saliency, Unit
 from attribound.metrics import certified_grid_pointing_game, grid_pointing_game
 from attribound.noise import Gaussian, UniformBall
 from attribound.sampling import TopK, default_statistics
-from tests.problems import Linear
+from tests.problems import HalfSpaces, Linear
 
 FRACTIONS = (0.5, 0.3, 0.1)
 
@@ -42,9 +42,17 @@ def test_marks_and_radii_have_the_maps_shape(certificate) -> None:
         assert set(np.unique(marks)) <= {-1, 0, 1}
         assert 0 < (marks == 1).sum() <= hot
         assert ((marks != 0) == ((radii > 0) & (radii >= 0.25))).all()
+        assert ((certificate.cells(fraction, 0.0) != 0) == (radii > 0)).all()
         # What is proved at a larger epsilon is proved at a smaller one, and for a sampled map less is.
         assert (marks[certificate.cells(fraction, 0.5) != 0] != 0).all()
         assert (certificate.cell_radius(fraction, samples=500) <= radii).all()
+
+
+def test_an_even_cell_is_not_marked_even_without_a_change() -> None:
+    """The first pair's plane goes through the input: its two cells take turns."""
+    field = HalfSpaces(torch.eye(2, dtype=torch.float64), torch.tensor([0.0, 1.0], dtype=torch.float64))
+    certificate = certify(Unit(field), torch.zeros(2, dtype=torch.float64), 0, noise=Gaussian(0.5), cells=(0.5,))
+    assert certificate.cells(0.5, 0.0).tolist() == [0, 0, 1, -1]
 
 
 def test_hot_cells_of_a_smaller_fraction_are_never_cold_in_a_larger_one(certificate) -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
-from attribound.baselines.pixel_votes import _tested, pixel_votes
+from attribound.baselines.pixel_votes import certify_pixels, pixel_votes
 from attribound.certificates.certify import certify
 from attribound.errors import ArgumentError
 from attribound.fields import Centred, IntegratedGradients, Pooled, Saliency, Unit
@@ -17,8 +17,8 @@ from tests.problems import HalfSpaces
 
 def test_marks_are_those_of_the_exact_binomial_test() -> None:
     rng = np.random.default_rng(0)
-    hot = rng.random((100, 40)) < np.linspace(0, 1, 40)
-    marks = _tested(hot, 10, 0.75, 1e-3)
+    maps = rng.normal(size=(100, 40)) + np.linspace(-3, 3, 40)
+    marks, hot = certify_pixels(maps, 0.5), mark_hot(maps, 0.5)
     for cell in range(40):
         side = hot[:10, cell].sum() > 5
         agreed = int((hot[10:, cell] == side).sum())
@@ -30,10 +30,10 @@ def test_marks_are_those_of_the_exact_binomial_test() -> None:
 def test_a_pixel_of_an_image_needs_98_percent_of_90_draws() -> None:
     """With 224 x 224 pixels their test asks for 88 of 90 draws (97.8 %)."""
     for agreed, marked in ((87, False), (88, True)):
-        hot = np.zeros((100, 224 * 224), bool)
-        hot[:10, 0] = True
-        hot[10 : 10 + agreed, 0] = True
-        assert bool(_tested(hot, 10, 0.75, 1e-3)[0] == 1) is marked
+        maps = np.zeros((100, 224 * 224))
+        maps[:, 1:4] = [0.5, 0.4, 0.3]
+        maps[: 10 + agreed, 0] = 1.0
+        assert bool(certify_pixels(maps, 3 / 224**2)[0] == 1) is marked
 
 
 def test_it_uses_the_draws_of_a_certificate(noise_model, sample) -> None:
@@ -42,7 +42,7 @@ def test_it_uses_the_draws_of_a_certificate(noise_model, sample) -> None:
     source = Source(field, sample[0][0], certificate.target, noise, seed=5)
     maps = torch.cat([draws.maps for draws in source.chunks(800)]).numpy()
     theirs = pixel_votes(source, 0.5, planned=800)
-    assert (theirs.marks == _tested(mark_hot(maps[:100], 0.5), 10, 0.75, 1e-3)).all()
+    assert (theirs.marks == certify_pixels(maps[:100], 0.5)).all()
     assert theirs.radius == pytest.approx(0.5 * stats.norm.ppf(0.75), rel=1e-8)
     # At their radius ours, with all 800 draws, marks more cells, and none on the other side.
     ours = certificate.cells(0.5, theirs.radius).ravel()

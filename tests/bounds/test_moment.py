@@ -33,7 +33,7 @@ def shift(fact=FACT, norm_lower=0.95, limit=1.0, alpha=1.25e-4):
 
 @pytest.mark.parametrize(("mu", "design", "low", "high", "exact"), EXACT)
 def test_conjugate_mean_is_never_below_the_truth_and_close_to_it(mu, design, low, high, exact):
-    assert exact <= moment.conjugate_mean(mu, design, low, high) <= exact + 1e-5
+    assert exact <= moment.conjugate_mean(mu, design, low, high) <= exact + 1e-4
 
 
 def test_the_stored_values_are_those_of_the_reference():
@@ -93,7 +93,7 @@ def test_excess_rises_with_the_shift(level, one, other):
 def test_larger_moments_tilts_and_centres_never_give_a_larger_shift(name, one, other, stretch):
     scale = {"second": 0.05, "fourth": 0.002, "tilt": 1.0, "centre": 1.0}[name]
     facts = [dataclasses.replace(FACT, stretch=stretch, **{name: scale * x}) for x in sorted((one, other))]
-    assert shift(facts[0]) >= shift(facts[1]) - 1e-5  # the nodes move with the range of y
+    assert shift(facts[0]) >= shift(facts[1]) - 1e-4  # the nodes move with the range of y
 
 
 @relaxed

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from attribound.certificates.certify import Certifier
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import CAM, Centred, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM, Unit, make_field
+from attribound.fields.layers import named_layer, watched
 from attribound.noise import Gaussian
 from tests.fields.networks import Convolutions, TinyViT, images, seeded
 
@@ -203,6 +204,18 @@ def test_gradients_stop_at_the_layer() -> None:
     assert GradCAM(model).attribute(images(), 0).shape == (3, 4, 4)
 
 
+def test_nothing_before_the_layer_is_kept_in_memory() -> None:
+    """With trainable weights the output would hang on to everything that led to it."""
+    model = seeded(Convolutions).requires_grad_(True)
+    layer = named_layer(model, "act")
+    for create_graph in (False, True):
+        with watched(layer, create_graph=create_graph) as seen:
+            model(images())
+        assert seen.output is not None
+        assert seen.output.is_leaf is not create_graph
+        assert seen.output.requires_grad
+
+
 def test_another_thread_does_not_disturb() -> None:
     """A thread that runs the same model while ours is watched: its output is not taken for ours."""
     model, x = seeded(Convolutions), images()
@@ -226,6 +239,21 @@ def test_half_precision(dtype: torch.dtype) -> None:
     exact = GradCAM(seeded(Convolutions)).attribute(x.double(), 0)
     assert torch.nn.functional.cosine_similarity(maps.flatten(1), exact.flatten(1)).min() > 0.98
     assert Unit(GradCAM(model)).attribute(x, 0).dtype == torch.float64
+
+
+def test_half_precision_does_not_overflow_in_the_sum_over_channels() -> None:
+    class Loud(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Identity()
+
+        def forward(self, x: Tensor) -> Tensor:
+            # The gradient is 1 everywhere, the logit itself 0.
+            y = self.layer(x)
+            return (y - y.detach()).flatten(1).sum(dim=1, keepdim=True).repeat(1, 2)
+
+    loud = torch.full((1, 100, 2, 2), 1000.0, dtype=torch.float16)
+    assert (HiResCAM(Loud(), "layer", centred=False).attribute(loud, 0) == 1e5).all()
 
 
 # --- tokens ------------------------------------------------------------------------------------------------

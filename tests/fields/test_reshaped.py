@@ -88,7 +88,7 @@ def test_centred_by_hand() -> None:
 
 def test_constant_maps_centre_to_exactly_zero() -> None:
     """Rounding errors would be stretched to length 1 by `Unit` and look like a map."""
-    maps = torch.full((1, 7, 7), 0.1, dtype=torch.float64)
+    maps = values(100, 1, 1).expand(100, 7, 7).contiguous()
     assert (shaped(Centred, maps) == 0).all()
     assert (Unit(Centred(Fixed(maps))).attribute(maps, 0) == 0).all()
 

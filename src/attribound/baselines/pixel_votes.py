@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from attribound import checks as check
 from attribound.bounds.proportions import proportion_lower
+from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
 from attribound.sampling.draws import Source
 from attribound.sampling.votes import mark_hot
@@ -72,17 +73,29 @@ def pixel_votes(
     maps, rows = [], source.chunk_rows(planned or samples)
     for draws in islice(source.chunks(planned or samples), -(-samples // rows)):
         maps.append(draws.maps.numpy())
-    hot = mark_hot(np.concatenate(maps)[:samples], fraction)
-    return PixelMarks(
-        _tested(hot, guess, float(check.fraction("needed", needed)), float(check.alpha(alpha))),
-        float(source.noise.law(source.x.numel()).majority_radius(needed)),
-    )
+    marks = certify_pixels(np.concatenate(maps)[:samples], fraction, guess=guess, needed=needed, alpha=alpha)
+    return PixelMarks(marks, float(source.noise.law(source.x.numel()).majority_radius(needed)))
 
 
-def _tested(hot: npt.NDArray[np.bool_], guess: int, needed: float, alpha: float) -> npt.NDArray[np.int8]:
-    """The guessed sides, where the test at `needed` rejects the opposite."""
+def certify_pixels(
+    maps: FloatArray, fraction: float, *, guess: int = 10, needed: float = 0.75, alpha: float = 1e-3
+) -> npt.NDArray[np.int8]:
+    """The same from maps that were drawn.
+
+    Args:
+        maps: (n, m) flat maps of independent noisy inputs.
+        fraction: which part of the map is called hot.
+        guess: n0, draws that decide each cell's side.
+        needed: tau, the probability that is tested.
+        alpha: probability that any mark is false.
+
+    Returns:
+        (m,) +1 certified hot, -1 certified cold, 0 abstained.
+    """
+    hot = mark_hot(maps, fraction)
     sides = hot[:guess].sum(axis=0) * 2 > guess
     agreed = (hot[guess:] == sides).sum(axis=0)
     # The exact test rejects "at most `needed`" just where the Clopper-Pearson bound is above it.
-    proved = proportion_lower(agreed, len(hot) - guess, alpha / hot.shape[1]) > needed
+    lower = proportion_lower(agreed, len(hot) - guess, float(check.alpha(alpha)) / hot.shape[1])
+    proved = lower > float(check.fraction("needed", needed))
     return np.where(proved, np.where(sides, 1, -1), 0).astype(np.int8)

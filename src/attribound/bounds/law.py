@@ -11,27 +11,12 @@ from typing import ClassVar, final
 import numpy as np
 
 from attribound import checks as check
+from attribound.bounds.truncation import ROUNDING, Truncation
 from attribound.checks import FloatArray, Number
 from attribound.errors import ArgumentError
 
-ROUNDING = 1e-15
-"""Absolute error of normal integrals and differences of probabilities, added where it makes a bound smaller."""
-
 INVERTED = 1e-10
 """Relative error allowed to inverse functions, far more than they have."""
-
-
-@dataclass(frozen=True)
-class Truncation:
-    """What a truncated likelihood ratio W (0 <= W <= L) leaves out and how much it varies.
-
-    Attributes:
-        missing: 1 - E[W], the shifted noise's mass above the truncation.
-        deviation: standard deviation of W under the unshifted noise.
-    """
-
-    missing: FloatArray
-    deviation: FloatArray
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ import numpy as np
 from scipy import special
 
 from attribound import checks as check
-from attribound.bounds.law import INVERTED, ROUNDING
+from attribound.bounds.law import INVERTED
 from attribound.bounds.law import Law as Law
-from attribound.bounds.law import Truncation as Truncation
+from attribound.bounds.truncation import Truncation as Truncation
+from attribound.bounds.truncation import truncate_normal as truncate_normal
 from attribound.checks import FloatArray, Number
 from attribound.errors import ArgumentError
 
@@ -158,22 +159,6 @@ def split_spec(spec: str) -> tuple[type[Law], float]:
     except (KeyError, ValueError):
         forms = " or ".join(f"{law.kind}:{law.parameter.upper()}" for law in LAWS.values())
         raise ArgumentError(f"expected a noise, {forms} with a positive number, got {spec!r}") from None
-
-
-def truncate_normal(shift: FloatArray, level: FloatArray) -> Truncation:
-    """The likelihood ratio exp(shift z - shift^2 / 2) of normal noise, capped at its value at z = level."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        cap = np.exp(shift * level - shift**2 / 2)
-        missing = special.ndtr(shift - level) - cap * special.ndtr(-level)
-        # E[(W - 1)^2]: the full second moment of L - 1 less its part above the level, which W replaces by the cap.
-        above = (
-            np.exp(shift**2) * special.ndtr(2 * shift - level) - 2 * special.ndtr(shift - level) + special.ndtr(-level)
-        )
-        square = np.expm1(shift**2) - above + (cap - 1) ** 2 * special.ndtr(-level)
-        missing = np.where(np.isnan(missing), 1.0, np.clip(missing + ROUNDING, 0.0, 1.0))  # overflow says nothing
-        variance = np.maximum(square - (missing - ROUNDING) ** 2, 0.0) + ROUNDING * np.exp(shift**2)
-        deviation = np.sqrt(variance)
-    return Truncation(missing=missing, deviation=np.where(np.isnan(deviation), np.inf, deviation))
 
 
 # --- the closed forms by keyword, as a calculator offers them ------------------------------------------------

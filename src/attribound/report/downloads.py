@@ -13,6 +13,9 @@ from attribound.runs.proved import Proved
 MOST_CHARACTERS = 6_000_000
 """Of all downloads together; records beyond that are left to `attribound export`."""
 
+_MEASURED = 200
+"""The size of so many records says how large the others are."""
+
 
 @final
 @dataclass(frozen=True)
@@ -39,18 +42,19 @@ class DownloadWriter:
 
     columns: dict[str, list[Any]] = field(default_factory=dict)
     count: int = 0
-    left: int = MOST_CHARACTERS
+    size: int = 0
 
     def add(self, one: Proved | Failure, findings: Mapping[int, Finding]) -> None:
-        """Take one more record; its size counts where it differs from the one before."""
-        if self.left <= 0:
+        """Take one more record; its size counts where it differs from the one before, and is measured now and then."""
+        measured = self.count < _MEASURED
+        if self.count and self.size / min(self.count, _MEASURED) * self.count > MOST_CHARACTERS:
             return
         record = public_record(one, findings)
         for key, value in flat({key: value for key, value in record.items() if value is not None}).items():
             column = self.columns.setdefault(key, [])
             column += [None] * (self.count - len(column))
-            if not column or column[-1] != value:
-                self.left -= len(str(value)) + 3
+            if measured and (not column or column[-1] != value):
+                self.size += len(str(value)) + 3
             column.append(value)
         self.count += 1
 

@@ -92,8 +92,7 @@ class Reader:
                 self.first = self.first or one.record
                 self.alpha = max(self.alpha, one.record.alpha)
                 self.assumed = self.assumed or one.record.bound.kind == "assumed"
-        certified = [one.record if isinstance(one, Proved) else None for one in read]
-        self.blocks += _stacked(start, certified, shown, self.config.cosines)
+        self.blocks += _stacked(start, read, shown, self.config.cosines)
 
     def _unseen(self, record: Record | Failure) -> Proved | Failure:
         """A record that is only counted: what it states is not taken over, nor facts that need a check of their own."""
@@ -107,16 +106,16 @@ class Reader:
 
 def _stacked(
     start: int,
-    certified: Sequence[Record | None],
+    read: Sequence[Proved | Failure],
     proved: Sequence[bool],
     cosines: Sequence[float],
 ) -> Iterator[Block]:
     """Blocks of records whose evidence can be asked at once."""
     families: dict[object, list[tuple[int, Record, Evidence]]] = defaultdict(list)
-    for at, record in enumerate(certified):
-        if record is not None:
-            evidence = record.evidence()
-            families[evidence.family].append((at, record, evidence))
+    for at, one in enumerate(read):
+        if isinstance(one, Proved):
+            evidence = one.evidence
+            families[evidence.family].append((at, one.record, evidence))
     for members in families.values():
         places, known, evidences = zip(*members, strict=True)
         yield Block(

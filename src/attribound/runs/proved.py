@@ -5,7 +5,7 @@ Many records are checked at once, so that tables, pages and exports can afford i
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import msgspec
@@ -35,10 +35,17 @@ class Proved:
     Attributes:
         record: the record; where it stated more than it proves, with the derived numbers instead.
         doubts: what was wrong with the record as stored, in words; empty if nothing was.
+        known: the record's evidence, if it was already read; ask for `evidence`.
     """
 
     record: Record
     doubts: tuple[str, ...] = ()
+    known: Evidence | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the record's numbers follow from."""
+        return self.record.evidence() if self.known is None else self.known
 
 
 def prove_all(records: Iterable[Record | Failure], config: RunConfig) -> Iterator[Proved | Failure]:
@@ -54,7 +61,9 @@ def prove_all(records: Iterable[Record | Failure], config: RunConfig) -> Iterato
 
 def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Proved | Failure]:
     certified = [one for one in block if isinstance(one, Record)]
-    honest = dict(zip(map(id, certified), _honest(certified), strict=True))
+    evidences = [record.evidence() for record in certified]
+    honest = dict(zip(map(id, certified), _honest(certified, evidences), strict=True))
+    known = dict(zip(map(id, certified), evidences, strict=True))
     for record in block:
         if isinstance(record, Failure):
             yield record
@@ -64,7 +73,7 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
             *foreign(record, config),
         ]
         if honest[id(record)]:
-            yield Proved(record, tuple(doubts))
+            yield Proved(record, tuple(doubts), known[id(record)])
             continue
         epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
         yield Proved(Certificate(bare(record)).stating(epsilons, cosines).record, tuple(doubts))
@@ -97,10 +106,9 @@ def _noise(config: RunConfig, record: Record) -> str:
     return f"{kind}:{float(scale)!r}" if kind == record.noise.kind else config.noise
 
 
-def _honest(records: Sequence[Record]) -> list[bool]:
+def _honest(records: Sequence[Record], evidences: Sequence[Evidence]) -> list[bool]:
     """Which records state no more than they prove."""
     families: dict[object, list[int]] = defaultdict(list)
-    evidences = [record.evidence() for record in records]
     for place, (record, evidence) in enumerate(zip(records, evidences, strict=True)):
         if any(rule.problems(evidence) for rule in RULES if rule.applies(evidence)):
             continue
@@ -126,7 +134,7 @@ def _all_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np
     for name, answer in (("cosine", evidence.cosine), ("visible_cosine", visible)):
         for key in getattr(records[0], name):
             stated = _column(records, name, key)
-            fine &= (stated <= answer(np.full_like(stated, float(key))) + _TOLERANCE)[:, 0]
+            fine &= (stated <= answer(np.array([float(key)])) + _TOLERANCE)[:, 0]
     for name, answer in (("max_epsilon", evidence.cosine), ("max_visible_epsilon", visible)):
         for key in getattr(records[0], name):
             stated = _column(records, name, key)

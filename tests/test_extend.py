@@ -1,110 +1,146 @@
-"""The worked examples of docs/extend.md, run as they stand: one file and one registry line each."""
+"""docs/extend.md, executed: its files and registry lines in a copy of the package, and certificates made with them."""
 
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
-import types
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
-import attribound as ab
-from attribound.attacks import launch
-from attribound.bounds import LAWS, evidence, registry, rules
-from attribound.certificates import record, verify_record
-from attribound.data import open_data, specs
-from attribound.fields import specs as field_specs
-from attribound.noise import parse_noise
-from attribound.sampling import Plan, Source, estimate
-from attribound.sampling.norm import Norm
-from attribound.sampling.radius import MapRadius
-from attribound.sampling.spread import SecondMoments
-from tests.problems import AbsFirst
-
-PAGE = (Path(__file__).parent.parent / "docs" / "extend.md").read_text()
-BLOCKS = dict(re.findall(r"```python\n# src/(attribound/[a-z_/]+)\.py\n(.*?)```", PAGE, flags=re.S))
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "extend.md").read_text()
+BLOCK = re.compile(r'```(\w+) title="([^"]+)"\n(.*?)```', re.DOTALL)
+PROGRAM = Path(__file__).parent / "extended.py"
 
 
-@pytest.fixture
-def load(monkeypatch):
-    """Run a block of the page as the module that its first line names."""
-
-    def load(path: str) -> types.ModuleType:
-        name = path.replace("/", ".")
-        module = types.ModuleType(name)
-        monkeypatch.setitem(sys.modules, name, module)
-        exec(compile(BLOCKS[path], f"docs/extend.md: {path}", "exec"), module.__dict__)
-        return module
-
-    return load
+def blocks(kind: str) -> dict[str, str]:
+    return {path: text for found, path, text in BLOCK.findall(PAGE) if found == kind}
 
 
-def test_every_kind_of_thing_has_an_example() -> None:
-    assert len(BLOCKS) == 6
-    assert all(len(code.splitlines()) < 75 for code in BLOCKS.values()), "one small file each"
+FILES, REGISTRIES = blocks("python"), blocks("diff")
 
 
-def test_a_law(load, monkeypatch, noise_model, sample) -> None:
-    halo = load("attribound/bounds/halo").Halo
-    monkeypatch.setitem(LAWS, "halo", halo)
-    field, x = ab.Unit(ab.Saliency(noise_model)), sample[0][0]
-    radius = 0.5 * 786**0.5
-    found = ab.certify(field, x, noise=parse_noise(f"halo:{radius!r}"), samples=512, seed=0)
-    usual = ab.certify(field, x, noise=ab.Gaussian(0.5), samples=512, seed=0)
-    assert found.noise.startswith("halo:")
-    assert found.max_epsilon(0.8) == pytest.approx(usual.max_epsilon(0.8), rel=0.05)
-    assert verify_record(found).problems == []
-    attack = ab.attack(
-        field, x, noise=parse_noise(f"halo:{radius!r}"), epsilon=0.3, steps=2, samples=16, method="direct"
+def added(diff: str) -> list[str]:
+    """Lines that a registry gains, without the import that each needs."""
+    return [line[1:] for line in diff.splitlines() if line.startswith("+") and " import " not in line]
+
+
+def applied(text: str, diff: str) -> str:
+    """A file with a diff of the page applied: lines go below the one shown above them, or in place of the one removed."""
+    lines, place = text.splitlines(), None
+    for line in diff.splitlines():
+        mark, content = line[:1], line[1:]
+        if line == "...":
+            place = None
+        elif mark in (" ", "-"):
+            assert lines.count(content) == 1, f"{content!r} stands {lines.count(content)} times"
+            place = lines.index(content)
+            if mark == "-":
+                del lines[place]
+                place -= 1
+        else:
+            assert place is not None
+            place += 1
+            lines.insert(place, content)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory) -> Path:
+    """A copy of the package with everything of the page in it."""
+    home = tmp_path_factory.mktemp("extended")
+    skip = shutil.ignore_patterns("__pycache__", "weights", "photos", "*.npz")
+    shutil.copytree(ROOT / "src" / "attribound", home / "src" / "attribound", ignore=skip)
+    for path, text in FILES.items():
+        assert not (home / path).exists(), f"{path} is there already"
+        (home / path).write_text(text)
+    for path, diff in REGISTRIES.items():
+        (home / path).write_text(applied((home / path).read_text(), diff))
+    return home
+
+
+@pytest.fixture(scope="module")
+def outcome(extended) -> dict:
+    """What the program made with the extended package says."""
+    path = os.pathsep.join([str(extended / "src"), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(PROGRAM), str(extended)],
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert attack.score.cosine_most >= found.cosine(0.3)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_a_rule_with_its_statistic(load, monkeypatch) -> None:
-    """The saliency of |y_1| far from zero is nearly always the same vector."""
-    rule = load("attribound/bounds/rules/agreement")
-    counted = load("attribound/sampling/agreement")
-    more = (*rules.RULES, rule.Agreeing())
-    for module in (rules, evidence):
-        monkeypatch.setattr(module, "RULES", more)
-    for module in (registry, record):
-        monkeypatch.setitem(module.FACTS, rule.Agreement.name, rule.Agreement)
-    field, x = ab.Unit(ab.Saliency(AbsFirst())), torch.tensor([3.0, 0.0], dtype=torch.float64)
-    statistics = [Norm(1 / 8), SecondMoments(1 / 8), MapRadius(1 / 4), counted.Agreements(1 / 2)]
-    found = estimate(Source(field, x, 0, ab.Gaussian(1.0)), Plan(4096, 1e-3), x.shape, statistics).evidence
-    assert float(found.fact(rule.Agreement).lower) > 0.99
-    for epsilon in (0.1, 0.5, 1.0):
-        assert 0.5 < float(found.cosines(epsilon)["agreement"]) <= 1.0
-    truth = np.where(np.linspace(0.1, 5, 50) < 3, 1.0, -1.0)
-    stated = np.array([float(found.cosines(epsilon)["agreement"]) for epsilon in np.linspace(0.1, 5, 50)])
-    assert (stated <= truth).all()
+def test_every_extension_is_one_file_and_one_line() -> None:
+    """The table of shares, which conserves alpha, is the one registry where two lines change."""
+    assert len(FILES) == 6
+    shares = REGISTRIES["src/attribound/bounds/shares.py"]
+    others = {path: diff for path, diff in REGISTRIES.items() if diff != shares}
+    assert len(others) == len(FILES)
+    assert {path: len(added(diff)) for path, diff in others.items()} == dict.fromkeys(others, 1)
+    assert sum(eval(value) for value in re.findall(r'^-.*: ([\d /]+),', shares, re.M)) == sum(
+        eval(value) for value in re.findall(r'^\+.*: ([\d /]+),', shares, re.M)
+    )
 
 
-def test_a_field(load, monkeypatch, noise_model, sample) -> None:
-    quadrants = load("attribound/fields/quadrants").Quadrants
-    monkeypatch.setitem(field_specs._METHODS, "quadrants", lambda model, output: quadrants(model, output))
-    field = field_specs.make_field(noise_model, "quadrants", maps=("centred",))
-    found = ab.certify(field, sample[0][0], noise=ab.Gaussian(0.5), samples=512, seed=0, cells=(0.5,))
-    assert found.attribution.shape == (2, 2)
-    assert found.max_epsilon(0.8) > 0
-    assert found.cells(0.5, 0.1).shape == (2, 2)
-    attack = ab.attack(field, sample[0][0], noise=ab.Gaussian(0.5), epsilon=0.2, steps=2, samples=16, method="direct")
-    assert attack.score.cosine_most >= found.cosine(0.2)
+def test_the_page_is_written_like_the_house(extended) -> None:
+    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent))
+    if ruff is None:
+        pytest.skip("ruff is not installed")
+    files = [str(extended / path) for path in FILES]
+    config = str(ROOT / "pyproject.toml")
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run([ruff, *command, "--config", config, *files], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
 
 
-def test_an_attack(load, monkeypatch, noise_model, sample) -> None:
-    monkeypatch.setitem(launch.METHODS, "fade", load("attribound/attacks/fade").Fade)
-    field = ab.Unit(ab.Saliency(noise_model))
-    result = ab.attack(field, sample[0][0], noise=ab.Gaussian(0.5), epsilon=0.5, method="fade", steps=4, samples=16)
-    assert result.method == "fade"
-    assert 0 < result.length <= 0.5
+def test_a_new_law_certifies_and_is_read_back(outcome) -> None:
+    law = outcome["law"]
+    assert law["noise"] == "mixture:0.5"
+    assert law["problems"] == []
+    assert 0 < law["norm_lower"] <= law["exact_norm"]
+    assert law["max_epsilon"] > 0
+    assert law["beyond"] == -1.0, "the map turns over there"
+    assert law["rules"] == ["covariance", "tight"] or {"covariance", "tight"} <= set(law["rules"])
 
 
-def test_a_reader(load, monkeypatch, tmp_path) -> None:
-    reader = load("attribound/data/numbers")
-    monkeypatch.setitem(specs.READERS, "numbers", specs.Reader("numbers:FILE", reader.open_numbers))
-    (tmp_path / "a.txt").write_text("1 2 3\n4 5 6\n")
-    data = open_data(f"numbers:{tmp_path / 'a.txt'}")
-    assert (len(data), data.shape, data.label(0)) == (2, (3,), None)
-    assert data.image(1).tolist() == [4.0, 5.0, 6.0]
+def test_the_new_law_is_as_sound_as_the_others(outcome) -> None:
+    assert outcome["cases"]["count"] >= 300
+    assert outcome["cases"]["violations"] == 0
+    assert outcome["cases"]["useful"] > 50
+    assert outcome["cases"]["optimist"] > 0, "a factor of two must be noticed"
+
+
+def test_a_new_rule_and_its_statistic_certify_and_are_read_back(outcome) -> None:
+    rule = outcome["rule"]
+    assert rule["problems"] == []
+    assert "axis" in rule["facts"]
+    assert 0 < rule["cone"] <= rule["tight"] + 1e-9, "valid, and weaker than the tight theorem"
+    assert rule["forged"], "a forged fact is found"
+    assert rule["shares"] <= 1.0
+
+
+def test_a_new_field_certifies_in_its_own_shape(outcome) -> None:
+    field = outcome["field"]
+    assert field["shape"] == [4]
+    assert field["problems"] == []
+    assert field["attribution"] == "bands"
+    assert field["max_epsilon"] > 0
+    assert field["centred"] == ["centred"]
+
+
+def test_a_new_attack_attacks(outcome) -> None:
+    attack = outcome["attack"]
+    assert attack["method"] == "one-feature"
+    assert attack["length"] <= attack["epsilon"] * (1 + 1e-6)
+    assert attack["cosine"] >= attack["certified"] - 0.1
+
+
+def test_a_new_reader_reads(outcome) -> None:
+    assert outcome["reader"] == {"length": 3, "shape": [4], "name": "npy", "label": None}

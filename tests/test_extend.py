@@ -29,7 +29,7 @@ def added(diff: str) -> list[str]:
 
 
 def applied(text: str, diff: str) -> str:
-    """A file with a diff of the page applied: lines go below the one shown above them, or in place of the one removed."""
+    """A file with a diff of the page applied: lines go below the one above them, or in place of one removed."""
     lines, place = text.splitlines(), None
     for line in diff.splitlines():
         mark, content = line[:1], line[1:]
@@ -113,7 +113,7 @@ def test_a_new_law_certifies_and_is_read_back(outcome) -> None:
 def test_the_new_law_is_as_sound_as_the_others(outcome) -> None:
     assert outcome["cases"]["count"] >= 300
     assert outcome["cases"]["violations"] == 0
-    assert outcome["cases"]["useful"] > 50
+    assert outcome["cases"]["useful"] > 30
     assert outcome["cases"]["optimist"] > 0, "a factor of two must be noticed"
 
 

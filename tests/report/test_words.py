@@ -111,7 +111,8 @@ def test_the_command_repeats_maps_and_cells(template) -> None:
 
 
 def test_large_runs_say_what_the_page_holds(synthesise, template, monkeypatch) -> None:
-    monkeypatch.setattr("attribound.report.collect.MOST_ROWS", 50)
+    monkeypatch.setattr("attribound.report.collect.MOST_ROWS", 100)
+    monkeypatch.setattr("attribound.report.collect.SOME_ROWS", 50)
     page = report(synthesise(copies(template[1], 120, pictures=5)))
     assert "All 120 records are counted in the verdict, the curves and the quantiles." in page.text
     assert len(page.data["rows"]["item"]) == page.data["download"]["count"]

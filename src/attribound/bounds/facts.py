@@ -16,6 +16,8 @@ from attribound.bounds import confidence
 from attribound.checks import FloatArray
 
 Numbers = float | FloatArray
+_FEW = 16
+"""So few numbers are looked at faster one by one."""
 _SLACK = 1e-9
 """Relative rounding allowed when a stored number is checked."""
 
@@ -28,8 +30,8 @@ def _read(name: str, kind: Any, value: Any) -> Numbers:
         return float(value)
     if kind != FloatArray or not isinstance(value, list):
         raise ValueError(f"{name} is not a finite number")
-    array = np.asarray(value, np.float64)
-    if not np.isfinite(array).all():
+    array = np.array(value, np.float64)
+    if not (np.isfinite(array).all() if array.size > _FEW else all(map(math.isfinite, array.ravel().tolist()))):
         raise ValueError(f"{name} is not a list of finite numbers")
     return array
 

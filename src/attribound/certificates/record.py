@@ -10,7 +10,7 @@ import binascii
 import hashlib
 import json
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -86,7 +86,7 @@ class MapRecord(Struct, frozen=True, forbid_unknown_fields=True):
         return found.astype(np.float64)
 
 
-class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """What is known and stated about one input."""
 
     format: int = FORMAT
@@ -135,6 +135,11 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def evidence(self) -> Evidence:
         """What the record's answers follow from; a ValueError if its parts do not fit."""
+        return self._evidence
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        """Read once: a record is checked, proved and drawn from the same evidence."""
         law_type = LAWS.get(self.noise.kind)
         if law_type is None:
             raise ValueError(f"noise {self.noise.kind!r}, expected {' or '.join(LAWS)}")

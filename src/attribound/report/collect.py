@@ -22,8 +22,8 @@ from attribound.report.trust import trust
 from attribound.runs import RunConfig, Store, Summary
 from attribound.runs.summary import chance_level
 
-MOST_ROWS = 10_000
-"""So many records stand in the page's table; of a larger run, evenly spaced ones and all that were attacked."""
+MOST_ROWS, SOME_ROWS = 10_000, 4_000
+"""Up to so many records, all stand in the page's table; of more, so many: evenly spaced ones and the attacked."""
 MOST_DETAILS = 200
 """So many records can be opened; a page with more would be too large to share."""
 _PICTURE_DATA = ("mnist", "cifar10", "folder", "photos")
@@ -156,8 +156,8 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
 def _kept(count: int, needed: Sequence[int]) -> list[int]:
     if count <= MOST_ROWS:
         return list(range(count))
-    chosen = dict.fromkeys(needed[: MOST_ROWS // 2])
-    spaced = np.linspace(0, count - 1, MOST_ROWS - len(chosen)).astype(int).tolist()
+    chosen = dict.fromkeys(needed[: SOME_ROWS // 2])
+    spaced = np.linspace(0, count - 1, SOME_ROWS - len(chosen)).astype(int).tolist()
     return sorted({*chosen, *spaced})
 
 

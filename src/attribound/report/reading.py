@@ -1,5 +1,7 @@
 """A run's records, read once and block by block: what remains is a few numbers per record."""
 
+import contextlib
+import gc
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ from attribound.report.curves import Block
 from attribound.report.downloads import DownloadWriter
 from attribound.rounding import exact_text
 from attribound.runs import RunConfig
-from attribound.runs.proved import Proved, bare, foreign, prove_all
+from attribound.runs.proved import Proved, bare_evidence, foreign, prove_all
 from attribound.runs.summary import Tally
 
 _BLOCK = 1000
@@ -50,9 +52,22 @@ def read(
 ) -> "Reader":
     """Read all records; those in the rows to keep are proved one by one, those that are drawn are held whole."""
     reader = Reader(config, kept, findings, drawn=drawn)
-    while block := list(itertools.islice(records, _BLOCK)):
-        reader.take(block)
+    with _uncollected():
+        while block := list(itertools.islice(records, _BLOCK)):
+            reader.take(block)
     return reader
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the collector of cycles, of which there are none: it would look at all rows again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @final
@@ -92,14 +107,15 @@ class Reader:
                 self.first = self.first or one.record
                 self.alpha = max(self.alpha, one.record.alpha)
                 self.assumed = self.assumed or one.record.bound.kind == "assumed"
-        self.blocks += _stacked(start, read, shown, self.config.cosines)
+        self.blocks += _stacked(start, read, records, shown, self.config.cosines)
 
     def _unseen(self, record: Record | Failure) -> Proved | Failure:
         """A record that is only counted: what it states is not taken over, nor facts that need a check of their own."""
         if isinstance(record, Failure):
             return record
+        nothing: dict[str, float] = {}
         unstated = msgspec.structs.replace(
-            bare(record), cosine={}, visible_cosine={}, max_epsilon={}, max_visible_epsilon={}
+            record, rule=None, cosine=nothing, visible_cosine=nothing, max_epsilon=nothing, max_visible_epsilon=nothing
         )
         return Proved(unstated, tuple(foreign(record, self.config)))
 
@@ -107,14 +123,15 @@ class Reader:
 def _stacked(
     start: int,
     read: Sequence[Proved | Failure],
+    stored: Sequence[Record | Failure],
     proved: Sequence[bool],
     cosines: Sequence[float],
 ) -> Iterator[Block]:
     """Blocks of records whose evidence can be asked at once."""
     families: dict[object, list[tuple[int, Record, Evidence]]] = defaultdict(list)
-    for at, one in enumerate(read):
-        if isinstance(one, Proved):
-            evidence = one.evidence
+    for at, (one, record) in enumerate(zip(read, stored, strict=True)):
+        if isinstance(one, Proved) and isinstance(record, Record):
+            evidence = one.record.evidence() if proved[at] else bare_evidence(record)
             families[evidence.family].append((at, one.record, evidence))
     for members in families.values():
         places, known, evidences = zip(*members, strict=True)

@@ -5,7 +5,8 @@ Many records are checked at once, so that tables, pages and exports can afford i
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import final
 
 import msgspec
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.facts import Length
+from attribound.bounds.facts import Fact, Length
 from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates.cell_checks import overstated_cells
@@ -35,17 +36,10 @@ class Proved:
     Attributes:
         record: the record; where it stated more than it proves, with the derived numbers instead.
         doubts: what was wrong with the record as stored, in words; empty if nothing was.
-        known: the record's evidence, if it was already read; ask for `evidence`.
     """
 
     record: Record
     doubts: tuple[str, ...] = ()
-    known: Evidence | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the record's numbers follow from."""
-        return self.record.evidence() if self.known is None else self.known
 
 
 def prove_all(records: Iterable[Record | Failure], config: RunConfig) -> Iterator[Proved | Failure]:
@@ -61,9 +55,7 @@ def prove_all(records: Iterable[Record | Failure], config: RunConfig) -> Iterato
 
 def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Proved | Failure]:
     certified = [one for one in block if isinstance(one, Record)]
-    evidences = [record.evidence() for record in certified]
-    honest = dict(zip(map(id, certified), _honest(certified, evidences), strict=True))
-    known = dict(zip(map(id, certified), evidences, strict=True))
+    honest = dict(zip(map(id, certified), _honest(certified), strict=True))
     for record in block:
         if isinstance(record, Failure):
             yield record
@@ -73,7 +65,7 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
             *foreign(record, config),
         ]
         if honest[id(record)]:
-            yield Proved(record, tuple(doubts), known[id(record)])
+            yield Proved(record, tuple(doubts))
             continue
         epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
         yield Proved(Certificate(bare(record)).stating(epsilons, cosines).record, tuple(doubts))
@@ -81,10 +73,22 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
 
 def bare(record: Record) -> Record:
     """The record without facts that state what follows from them: they must be checked one by one to be believed."""
-    checked = {fact.name for rule in RULES if type(rule).problems is not Rule.problems for fact in rule.needs}
-    return msgspec.structs.replace(
-        record, facts={name: fact for name, fact in record.facts.items() if name not in checked - {Length.name}}
-    )
+    left = {name: fact for name, fact in record.facts.items() if name not in {kind.name for kind in _checked_singly()}}
+    return msgspec.structs.replace(record, facts=left)
+
+
+def bare_evidence(record: Record) -> Evidence:
+    """The evidence of the bare record."""
+    known = record.evidence()
+    left = {kind: fact for kind, fact in known.facts.items() if kind not in _checked_singly()}
+    return Evidence(known.law, known.limit, left)
+
+
+@cache
+def _checked_singly() -> frozenset[type[Fact]]:
+    """Facts of rules that have problems of their own."""
+    own = [rule for rule in RULES if type(rule).problems is not Rule.problems]
+    return frozenset(fact for rule in own for fact in rule.needs) - {Length}
 
 
 def foreign(record: Record, config: RunConfig) -> list[str]:
@@ -106,9 +110,10 @@ def _noise(config: RunConfig, record: Record) -> str:
     return f"{kind}:{float(scale)!r}" if kind == record.noise.kind else config.noise
 
 
-def _honest(records: Sequence[Record], evidences: Sequence[Evidence]) -> list[bool]:
+def _honest(records: Sequence[Record]) -> list[bool]:
     """Which records state no more than they prove."""
     families: dict[object, list[int]] = defaultdict(list)
+    evidences = [record.evidence() for record in records]
     for place, (record, evidence) in enumerate(zip(records, evidences, strict=True)):
         if any(rule.problems(evidence) for rule in RULES if rule.applies(evidence)):
             continue

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def added(diff: str) -> list[str]:
 
 
 def applied(text: str, diff: str) -> str:
-    """A file with a diff of the page applied: lines go below the one above them, or in place of one removed."""
+    """A file with a diff of the page applied: lines go below the one shown above, or in place of one removed."""
     lines, place = text.splitlines(), None
     for line in diff.splitlines():
         mark, content = line[:1], line[1:]
@@ -84,9 +85,11 @@ def test_every_extension_is_one_file_and_one_line() -> None:
     others = {path: diff for path, diff in REGISTRIES.items() if diff != shares}
     assert len(others) == len(FILES)
     assert {path: len(added(diff)) for path, diff in others.items()} == dict.fromkeys(others, 1)
-    assert sum(eval(value) for value in re.findall(r'^-.*: ([\d /]+),', shares, re.M)) == sum(
-        eval(value) for value in re.findall(r'^\+.*: ([\d /]+),', shares, re.M)
+    taken, given = (
+        sum(Fraction(value.replace(" ", "")) for value in re.findall(rf"^{mark}.*: ([\d /]+),", shares, re.MULTILINE))
+        for mark in ("-", r"\+")
     )
+    assert taken == given > 0
 
 
 def test_the_page_is_written_like_the_house(extended) -> None:
@@ -107,7 +110,7 @@ def test_a_new_law_certifies_and_is_read_back(outcome) -> None:
     assert 0 < law["norm_lower"] <= law["exact_norm"]
     assert law["max_epsilon"] > 0
     assert law["beyond"] == -1.0, "the map turns over there"
-    assert law["rules"] == ["covariance", "tight"] or {"covariance", "tight"} <= set(law["rules"])
+    assert {"covariance", "tight"} <= set(law["rules"])
 
 
 def test_the_new_law_is_as_sound_as_the_others(outcome) -> None:

@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo demo-photos test quick check bench soundness browser clean
+.PHONY: demo demo-photos test slow quick check bench soundness browser clean
 
 demo: $(READY)
 	$(BIN)/attribound demo
@@ -12,7 +12,11 @@ demo-photos: $(READY)
 	$(BIN)/attribound demo --photos --out attribound-demo-photos
 
 test: $(READY) browser
-	$(BIN)/python -m pytest -n 2 tests
+	$(BIN)/python -m pytest -n 2 -m "not slow" tests
+
+# What `test` leaves out: ten thousand forged files, ten thousand attacked cells and the like, a quarter of an hour.
+slow: $(READY)
+	$(BIN)/python -m pytest -n 2 -m slow tests
 
 # The core rooms without the slow tests: while editing.
 quick: $(READY)

@@ -174,9 +174,9 @@ SALIENCY = Saliency(AbsFirst())
             "does not depend on its input through differentiable operations",
         ),
         (
-            lambda: Saliency(lambda y: y.sum(1)).attribute(inputs(), 0),
+            lambda: Saliency(lambda y: y.sum(0)).attribute(inputs(), 0),
             FieldError,
-            r"expected the model to map 5 inputs to logits \(5, classes\), got \(5,\)",
+            r"expected the model to map 5 inputs to logits \(5, classes\), got a tensor of shape \(4,\)",
         ),
         (
             lambda: Captum(captum.attr.Saliency(small_net())).attribute(torch.rand(1, 16), 0, create_graph=True),

@@ -1,8 +1,8 @@
 """The same draws give the same certificates as version 0.1.0, to nine digits.
 
 `certificates-0.1.json` holds fifty certificates that version 0.1.0 made, over both laws, eight fields, three shipped
-models and one map too large for an exact covariance. The statistics and their shares of alpha are those of 0.1, so that
-statistics added later change nothing here.
+models and one map too large for an exact covariance. The statistics, their shares of alpha and the parts that the draws
+come in are those of 0.1, so that statistics added later change nothing here.
 """
 
 import json
@@ -21,10 +21,7 @@ from attribound.fields.captum import Captum
 from attribound.models import load_shipped
 from attribound.noise import parse_noise
 from attribound.sampling import Estimate
-from attribound.sampling.norm import Norm
-from attribound.sampling.radius import MapRadius
-from attribound.sampling.spread import SecondMoments
-from tests.sampling.running import asking, estimate_of
+from tests.sampling.running import asking, basic_statistics, estimate_of
 
 ROWS = json.loads((Path(__file__).parent / "certificates-0.1.json").read_text())["rows"]
 QUICK = {0, 1, 3, 5, 7, 8, 10, 11, 13, 14, 15, 48}
@@ -70,7 +67,8 @@ def again(row) -> Estimate:
         seed=row["seed"],
         item=row["item"],
         until=None if row["until"] is None else asking(*row["until"]),
-        statistics=[Norm(share=0.5), SecondMoments(share=0.25), MapRadius(share=0.25)],
+        parts=8,
+        statistics=basic_statistics(),
     )
 
 

@@ -2,6 +2,9 @@
 
 from attribound.randomness import Purpose
 from attribound.sampling import CosineAt, Estimate, Plan, Source, default_statistics, estimate
+from attribound.sampling.norm import Norm
+from attribound.sampling.radius import MapRadius
+from attribound.sampling.spread import SecondMoments
 from attribound.sampling.statistic import Statistic
 
 
@@ -21,13 +24,19 @@ def estimate_of(
     statistics=None,
     progress=None,
     purpose=Purpose.CERTIFICATE,
+    parts=16,
 ) -> Estimate:
-    source = Source(field, x, target, noise, seed, item, purpose, batch)
+    source = Source(field, x, target, noise, seed, item, purpose, batch, parts=parts)
     plan = Plan(samples=samples, alpha=alpha, until=until)
     return estimate(source, plan, x.shape if shape is None else shape, statistics, progress)
 
 
 run = estimate_of
+
+
+def basic_statistics() -> list[Statistic]:
+    """Norm, spread and radius with all of alpha, as in version 0.1."""
+    return [Norm(share=0.5), SecondMoments(share=0.25), MapRadius(share=0.25)]
 
 
 def watched() -> tuple[list[Statistic], Statistic, Statistic]:

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from attribound.bounds import Ball
 from attribound.bounds.moment import Band, largest_shift
-from attribound.sampling.moments import MomentStatistic, applies, batch_moments
+from attribound.sampling.moments import batch_moments
 from tests.reference import moment as reference
+from tests.sampling.moments_alone import MomentStatistic
 
 
 def normal_rows(count, dim, seed=0, scale=0.1):
@@ -155,10 +157,12 @@ def test_memory_does_not_grow_with_the_draws():
 
 
 def test_where_the_rule_has_no_footing_it_says_nothing():
-    assert not applies(gaussian=False, block=1, dim=3)
-    assert not applies(gaussian=True, block=4, dim=3)
-    assert not applies(gaussian=True, block=1, dim=1)
-    assert applies(gaussian=True, block=1, dim=2)
+    draws = unit_draws(300)
+    for options, speaks in (({}, True), ({"law": Ball(2, 1.0)}, False), ({"block": 4}, False)):
+        statistic = MomentStatistic((0.8,), limit=1.0, planned=236, alpha=1e-3, **options)
+        statistic.start(draws[:64])
+        statistic.add(draws[64:])
+        assert bool(statistic.prove(draws.mean(dim=0), 0.1)) is speaks
     nothing = run(torch.zeros(200, 3, dtype=torch.float64))
     assert nothing.prove(torch.zeros(3, dtype=torch.float64), 0.1) == ()
     line = run(torch.ones(200, 1, dtype=torch.float64))

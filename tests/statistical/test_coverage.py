@@ -11,9 +11,8 @@ import torch
 from attribound.bounds import Closeness, Length, Spread
 from attribound.fields import Saliency, Unit
 from attribound.noise import Gaussian
-from attribound.sampling import default_statistics
 from tests.problems import AbsFirst
-from tests.sampling.running import asking, run
+from tests.sampling.running import asking, basic_statistics, run
 
 RUNS, ALPHA, SIGMA = 400, 0.2, 0.5
 FIELD, NOISE = Unit(Saliency(AbsFirst())), Gaussian(SIGMA)
@@ -23,7 +22,9 @@ def misses(first: float, until) -> tuple[float, float, float, list[float]]:
     """Share of runs in which the norm bound, the eigenvalue bound and the map radius are false; and the bounds."""
     x = torch.tensor([first, 0.0], dtype=torch.float64)
     exact = AbsFirst.smoothed_gaussian(first, SIGMA)
-    results = [run(FIELD, x, NOISE, 400, alpha=ALPHA, seed=k, until=until) for k in range(RUNS)]
+    results = [
+        run(FIELD, x, NOISE, 400, alpha=ALPHA, seed=k, until=until, statistics=basic_statistics()) for k in range(RUNS)
+    ]
     norm = np.mean([r.evidence.norm_lower > abs(exact) for r in results])
     eigen = np.mean([r.evidence.fact(Spread).eigenvalue < 1 - exact**2 for r in results])
     far = np.mean(
@@ -38,7 +39,7 @@ def test_everything_holds_with_its_share_of_alpha(first: float, until) -> None:
     norm, eigen, far, _ = misses(first, until)
     # A true miss rate equal to its share would exceed share + 4.5 standard errors with probability 4e-6.
     slack = 4.5 * (0.25 / RUNS) ** 0.5 * 0.6
-    share = {one.fact: one.share for one in default_statistics()}
+    share = {one.fact: one.share for one in basic_statistics()}
     assert norm <= share[Length] * ALPHA + slack
     assert eigen <= share[Spread] * ALPHA + slack
     assert far <= share[Closeness] / 2 * ALPHA + slack

@@ -17,8 +17,16 @@ from attribound.fields.base import Field
 from attribound.fields.rows import check_evaluating
 from attribound.noise import Noise
 
-METHODS: dict[str, type[Attack]] = {one.name: one for one in (Direct, Ifia, Likelihood, RandomDirections)}
-"""Every attack by its name; a new one adds a file and a word here."""
+_ALL: tuple[type[Attack], ...] = (
+    Direct,
+    Ifia,
+    Likelihood,
+    RandomDirections,
+)
+"""Every attack; a new one adds a file and a line here (docs/extend.md)."""
+
+METHODS = {one.name: one for one in _ALL}
+"""Every attack by its name."""
 
 
 @final

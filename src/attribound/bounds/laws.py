@@ -1,157 +1,19 @@
-"""The laws of noise, as values: everything the mathematics asks about a law, and the only place that knows which it is.
-
-A law with units per feature is the same law in the space x / units: epsilon then counts units (docs/theory).
-"""
+"""The laws of noise, as values, and the only place that knows which they are."""
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 from scipy import special
 
 from attribound import checks as check
+from attribound.bounds.law import INVERTED
+from attribound.bounds.law import Law as Law
+from attribound.bounds.truncation import Truncation as Truncation
+from attribound.bounds.truncation import truncate_normal as truncate_normal
 from attribound.checks import FloatArray, Number
 from attribound.errors import ArgumentError
-
-_ROUNDING = 1e-15
-"""Absolute error of the normal integrals below, added where it makes a bound smaller."""
-
-_INVERTED = 1e-10
-"""Relative error allowed to inverse functions, far more than they have."""
-
-
-@dataclass(frozen=True)
-class Truncation:
-    """What a truncated likelihood ratio W (0 <= W <= L) leaves out and how much it varies.
-
-    Attributes:
-        missing: 1 - E[W], the shifted noise's mass above the truncation.
-        deviation: standard deviation of W under the unshifted noise.
-    """
-
-    missing: FloatArray
-    deviation: FloatArray
-
-
-@dataclass(frozen=True)
-class Law(ABC):
-    """A law of noise on inputs of a given size; it is rotation invariant once features are divided by their units.
-
-    Attributes:
-        dim: number of input features.
-        scale: the law's one parameter, named `parameter`.
-        units: deviation of each feature relative to the law's own; None: 1 for all.
-    """
-
-    dim: int
-    scale: float
-    units: tuple[float, ...] | None = None
-    kind: ClassVar[str]
-    """What people type before the colon."""
-    parameter: ClassVar[str]
-    """What `scale` is called: it is one of the two keys `radius` and `sigma` of a record."""
-    radial: ClassVar[bool]
-    """Whether a draw is a normal vector stretched to another length (see `stretch`), or just scaled."""
-    levels: ClassVar[int]
-    """How many truncations are worth trying; 1 if one of them is the best for every question."""
-
-    def __post_init__(self) -> None:
-        check.dimension(self.dim)
-        check.positive(self.parameter, self.scale)
-        if self.units is not None:
-            check.positive("scale", self.units)
-            if len(self.units) != self.dim:
-                raise ArgumentError(f"expected one unit per feature ({self.dim}), got {len(self.units)}")
-
-    # --- for people ----------------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def sigma(self) -> float:
-        """Standard deviation of one feature, in its unit: what makes two laws comparable."""
-
-    @property
-    def radius(self) -> float:
-        """Radius of the uniform ball with the same energy: sigma sqrt(dim + 2)."""
-        return self.sigma * math.sqrt(self.dim + 2)
-
-    @property
-    @abstractmethod
-    def words(self) -> str:
-        """The law in words."""
-
-    @property
-    def spec(self) -> str:
-        """What people type: `kind:scale`."""
-        return f"{self.kind}:{self.scale!r}"
-
-    @classmethod
-    @abstractmethod
-    def scale_of(cls, sigma: float, dim: int) -> float:
-        """The parameter at which every feature has standard deviation sigma."""
-
-    # --- for the rules -------------------------------------------------------------------------------------
-
-    @classmethod
-    @abstractmethod
-    def moved(cls, ratio: Number, dim: Number | None) -> FloatArray:
-        """Fraction of the noise's mass that a shift of length ratio * scale moves."""
-
-    @classmethod
-    @abstractmethod
-    def ratio_at(cls, moved: Number, dim: Number | None) -> FloatArray:
-        """The inverse of `moved`."""
-
-    @final
-    def moved_fraction(self, epsilon: Number) -> FloatArray:
-        """Fraction of the noise moved by a shift of length epsilon."""
-        return self.moved(check.non_negative("epsilon", epsilon) / self.scale, self.dim)
-
-    @final
-    def epsilon_at(self, moved: Number) -> FloatArray:
-        """The shift that moves this fraction of the noise."""
-        return self.scale * self.ratio_at(moved, self.dim)
-
-    @abstractmethod
-    def truncate(self, epsilon: FloatArray, level: FloatArray) -> Truncation:
-        """The likelihood ratio of a shift by epsilon, truncated at a level (any level gives a valid one)."""
-
-    @abstractmethod
-    def level_range(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Where the best level is to be sought."""
-
-    @property
-    @abstractmethod
-    def reach(self) -> float:
-        """An epsilon beyond which nothing is ever certified."""
-
-    @property
-    def curvature(self) -> float | None:
-        """Bound on the Hessian of any output in [0, 1] smoothed with this noise; None: there is none."""
-        return None
-
-    def normal_shift(self, epsilon: Number) -> FloatArray | None:
-        """Epsilon in standard deviations if the noise is normal, else None: rules for normal noise ask for it."""
-        return None
-
-    @abstractmethod
-    def majority_radius(self, lower: Number, needed: Number = 0.5) -> FloatArray:
-        """How far an event of probability at least `lower` keeps more than `needed`, rounded down; 0.0: nowhere.
-
-        No larger radius follows from `lower` alone (docs/theory/cells.md).
-
-        Args:
-            lower: (a lower bound on) the probability of any event about the noisy input.
-            needed: the probability, at least 1/2, that it must keep; by default it stays more likely than not.
-        """
-
-    # --- for drawing ---------------------------------------------------------------------------------------
-
-    def stretch(self, lengths: FloatArray, uniform: FloatArray) -> FloatArray:
-        """Factors that turn normal vectors of these lengths into draws, given one uniform number each."""
-        return np.full(len(lengths), self.scale)
 
 
 @final
@@ -202,13 +64,6 @@ class Ball(Law):
     def reach(self) -> float:
         """The balls no longer meet at twice the radius."""
         return 2 * self.scale
-
-    def majority_radius(self, lower: Number, needed: Number = 0.5) -> FloatArray:
-        """The shift that moves what the event has more than it needs."""
-        spare = np.clip(check.fraction("lower", lower) - check.fraction("needed", needed) - _ROUNDING, 0.0, 1.0)
-        radius = self.epsilon_at(spare) * (1 - _INVERTED)
-        # The inverse is trusted only where the forward formula confirms it.
-        return np.where(self.moved_fraction(radius) * (1 + 1e-12) < spare, radius, 0.0)
 
     def stretch(self, lengths: FloatArray, uniform: FloatArray) -> FloatArray:
         """Radius * U^(1/d) / length; in float64, for (length)^d magnifies errors."""
@@ -276,12 +131,18 @@ class Normal(Law):
         """Sigma (Phi^-1(lower) - Phi^-1(needed)) (Cohen et al. 2019)."""
         has, wants = special.ndtri(check.fraction("lower", lower)), special.ndtri(check.fraction("needed", needed))
         with np.errstate(invalid="ignore"):
-            spare = has - wants - _INVERTED * (np.abs(has) + np.abs(wants))
+            spare = has - wants - INVERTED * (np.abs(has) + np.abs(wants))
         return np.asarray(self.scale * np.where(spare > 0, spare, 0.0))
 
 
-LAWS: dict[str, type[Law]] = {law.kind: law for law in (Ball, Normal)}
-"""Every law by its name; a new one adds a file and a word here."""
+_ALL: tuple[type[Law], ...] = (
+    Ball,
+    Normal,
+)
+"""Every law; a new one adds a file and a line here (docs/extend.md)."""
+
+LAWS = {law.kind: law for law in _ALL}
+"""Every law by the name that people type."""
 
 
 def parse_law(spec: str, dim: int, units: tuple[float, ...] | None = None) -> Law:
@@ -298,22 +159,6 @@ def split_spec(spec: str) -> tuple[type[Law], float]:
     except (KeyError, ValueError):
         forms = " or ".join(f"{law.kind}:{law.parameter.upper()}" for law in LAWS.values())
         raise ArgumentError(f"expected a noise, {forms} with a positive number, got {spec!r}") from None
-
-
-def truncate_normal(shift: FloatArray, level: FloatArray) -> Truncation:
-    """The likelihood ratio exp(shift z - shift^2 / 2) of normal noise, capped at its value at z = level."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        cap = np.exp(shift * level - shift**2 / 2)
-        missing = special.ndtr(shift - level) - cap * special.ndtr(-level)
-        # E[(W - 1)^2]: the full second moment of L - 1 less its part above the level, which W replaces by the cap.
-        above = (
-            np.exp(shift**2) * special.ndtr(2 * shift - level) - 2 * special.ndtr(shift - level) + special.ndtr(-level)
-        )
-        square = np.expm1(shift**2) - above + (cap - 1) ** 2 * special.ndtr(-level)
-        missing = np.where(np.isnan(missing), 1.0, np.clip(missing + _ROUNDING, 0.0, 1.0))  # overflow says nothing
-        variance = np.maximum(square - (missing - _ROUNDING) ** 2, 0.0) + _ROUNDING * np.exp(shift**2)
-        deviation = np.sqrt(variance)
-    return Truncation(missing=missing, deviation=np.where(np.isnan(deviation), np.inf, deviation))
 
 
 # --- the closed forms by keyword, as a calculator offers them ------------------------------------------------

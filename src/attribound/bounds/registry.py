@@ -1,10 +1,16 @@
-"""Every kind of fact by its name, as stored records spell it; a new one adds a word here."""
+"""Every kind of fact by its name, as stored records spell it."""
 
 from attribound.bounds.cells import ErrorBars, Majority, Votes
-from attribound.bounds.facts import Closeness, Fact, Length, ProbabilityGradient, Spread
-from attribound.bounds.rules.moment import MomentBounds
+from attribound.bounds.facts import Closeness, Fact
+from attribound.bounds.rules import RULES
 
-FACTS: dict[str, type[Fact]] = {
-    fact.name: fact
-    for fact in (Length, Spread, Closeness, ProbabilityGradient, MomentBounds, Votes, Majority, ErrorBars)
-}
+_NEEDED: tuple[type[Fact], ...] = tuple(fact for rule in RULES for fact in rule.needs)
+_OTHERS: tuple[type[Fact], ...] = (
+    Closeness,
+    Votes,
+    Majority,
+    ErrorBars,
+)
+"""Facts that no rule needs; those that one needs are known by the rule."""
+
+FACTS = {fact.name: fact for fact in (*_NEEDED, *_OTHERS)}

@@ -79,7 +79,8 @@ def infeasible(certificate: Certificate) -> list[str]:
     record, evidence = certificate.record, certificate.evidence
     basis = Basis(record.bound.limit, record.draws, record.alpha, record.block)
     problems = [problem for fact in evidence.facts.values() for problem in fact.problems(basis)]
-    problems += [problem for rule in RULES if rule.applies(evidence) for problem in rule.problems(evidence)]
+    if not problems:  # from facts that are none, no rule derives anything
+        problems = [problem for rule in RULES if rule.applies(evidence) for problem in rule.problems(evidence)]
     stated = ProbabilityGradient in evidence.facts
     if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit"):
         problems.append("the curvature rule does not apply to this field")

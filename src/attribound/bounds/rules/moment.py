@@ -3,9 +3,9 @@
 It answers for the cosines that were asked before the draws; between them, the larger one's epsilon holds too.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
@@ -66,6 +66,21 @@ class MomentBounds(Fact):
         columns |= {name: [getattr(one.design, name) for one in moments] for name in losses}
         columns |= {"shift": shifts, "alpha": [alpha] * len(moments)}
         return cls(**{name: np.array(column, np.float64) for name, column in columns.items()})
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """A ValueError also for columns from which nothing can be derived."""
+        moments = super().from_json(stored)
+        columns = [np.asarray(getattr(moments, field.name)) for field in fields(cls)]
+        if len({column.shape for column in columns}) != 1 or moments.cosine.ndim != 1 or not len(moments.cosine):
+            raise ValueError("moments do not hold one number per cosine")
+        if not all((column >= 0).all() for column in columns) or not (moments.cosine < 1).all():
+            raise ValueError("moments hold a number that is negative, or a cosine that is not below 1")
+        if not ((moments.alpha > 0) & (moments.alpha < 1) & (moments.draws >= 1)).all():
+            raise ValueError("moments have an alpha that is not in (0, 1), or no draws")
+        if not ((moments.stretch > 0) & (moments.ceiling > 0)).all():
+            raise ValueError("moments have a stretch or a ceiling that is not above 0")
+        return moments
 
     def each(self) -> list[Moments]:
         """The columns one by one."""

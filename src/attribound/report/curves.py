@@ -19,7 +19,7 @@ from attribound.checks import FloatArray
 from attribound.rounding import in_units, whole_units
 
 COSINES = (0.0, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
-MANY = 20_000
+MANY = 5_000
 """Runs with more records have half as many stops: a page must be made in seconds."""
 _STEPS, _HALVINGS, _REFINED = 200, 28, 9
 _TINY = 1e-9

@@ -51,7 +51,8 @@ def _pictures(
         found["cells"] = list(next(iter(maps.values())).shape[-2:])
     change = arrays.get("change")
     if change is not None and change.shape == arrays["input"].shape and row in run.findings:
-        pictures["struck"] = images.draw_input(arrays["input"] + change, budget)
+        low, high = float(arrays["input"].min()), float(arrays["input"].max())
+        pictures["struck"] = images.draw_input(np.clip(arrays["input"] + change, low, high), budget)
         pictures["change"], factor = images.draw_change(change, budget)
         found["change"] = {"factor": f"{factor:.3g}", "length": round_up(run.findings[row].length, 3)}
     return found

@@ -3,10 +3,9 @@
 import contextlib
 import gc
 import itertools
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 import msgspec
 import numpy as np
@@ -42,6 +41,15 @@ class Row:
         return self.label is not None and self.label == self.prediction
 
 
+class _Member(NamedTuple):
+    """One record on its way into a block."""
+
+    row: int
+    record: Record
+    evidence: Evidence
+    proved: bool
+
+
 def read(
     records: Iterator[Record | Failure],
     config: RunConfig,
@@ -55,6 +63,7 @@ def read(
     with _uncollected():
         while block := list(itertools.islice(records, _BLOCK)):
             reader.take(block)
+        reader.finish()
     return reader
 
 
@@ -80,6 +89,7 @@ class Reader:
     findings: Mapping[int, Finding]
     rows: list[Row] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    waiting: dict[object, list[_Member]] = field(default_factory=dict)
     downloads: DownloadWriter = field(default_factory=DownloadWriter)
     first: Record | None = None
     drawn: frozenset[int] = frozenset()
@@ -107,7 +117,22 @@ class Reader:
                 self.first = self.first or one.record
                 self.alpha = max(self.alpha, one.record.alpha)
                 self.assumed = self.assumed or one.record.bound.kind == "assumed"
-        self.blocks += _stacked(start, read, records, shown, self.config.cosines)
+        for at, (one, record) in enumerate(zip(read, records, strict=True)):
+            if isinstance(one, Proved) and isinstance(record, Record):
+                evidence = one.record.evidence() if shown[at] else bare_evidence(record)
+                self._wait(_Member(start + at, one.record, evidence, shown[at]))
+
+    def _wait(self, member: _Member) -> None:
+        """Records are asked a thousand at once: those of one family wait for each other."""
+        family = self.waiting.setdefault(member.evidence.family, [])
+        family.append(member)
+        if len(family) == _BLOCK:
+            self.blocks.append(_stacked(family, self.config.cosines))
+            family.clear()
+
+    def finish(self) -> None:
+        """No more records come."""
+        self.blocks += [_stacked(family, self.config.cosines) for family in self.waiting.values() if family]
 
     def _unseen(self, record: Record | Failure) -> Proved | Failure:
         """A record that is only counted: what it states is not taken over, nor facts that need a check of their own."""
@@ -120,29 +145,17 @@ class Reader:
         return Proved(unstated, tuple(foreign(record, self.config)))
 
 
-def _stacked(
-    start: int,
-    read: Sequence[Proved | Failure],
-    stored: Sequence[Record | Failure],
-    proved: Sequence[bool],
-    cosines: Sequence[float],
-) -> Iterator[Block]:
-    """Blocks of records whose evidence can be asked at once."""
-    families: dict[object, list[tuple[int, Record, Evidence]]] = defaultdict(list)
-    for at, (one, record) in enumerate(zip(read, stored, strict=True)):
-        if isinstance(one, Proved) and isinstance(record, Record):
-            evidence = one.record.evidence() if proved[at] else bare_evidence(record)
-            families[evidence.family].append((at, one.record, evidence))
-    for members in families.values():
-        places, known, evidences = zip(*members, strict=True)
-        yield Block(
-            rows=np.array(places, np.int64) + start,
-            evidence=Evidence.stack(evidences),
-            draws=np.array([one.draws for one in known], np.float64)[:, None],
-            stated={c: np.array([one.max_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
-            visible={c: np.array([one.max_visible_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
-            proved=np.array([proved[at] for at in places]),
-        )
+def _stacked(members: Sequence[_Member], cosines: Sequence[float]) -> Block:
+    """Records of one family as one block."""
+    known = [one.record for one in members]
+    return Block(
+        rows=np.array([one.row for one in members], np.int64),
+        evidence=Evidence.stack([one.evidence for one in members]),
+        draws=np.array([one.draws for one in known], np.float64)[:, None],
+        stated={c: np.array([one.max_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
+        visible={c: np.array([one.max_visible_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
+        proved=np.array([one.proved for one in members]),
+    )
 
 
 def _row(one: Proved | Failure) -> Row:

@@ -175,8 +175,8 @@ def command(config: RunConfig, out: str) -> str:
 
 
 def _explanation(config: RunConfig) -> str:
-    shaped = f", {', '.join(config.maps)}" if config.maps else ""
-    return f"{config.attribution}{shaped} of the {config.output}, averaged over noise"
+    shaped = f" ({', '.join(config.maps)})" if config.maps else ""
+    return f"{config.attribution} of the {config.output}{shaped}, averaged over noise"
 
 
 def _alpha(run: Collected) -> str:

@@ -107,7 +107,8 @@ function enlarge(row) {
   opened = row;
   at("large-title").textContent = title(row);
   at("large-text").textContent = [claim(row), attackText(row)].filter(Boolean).join(" ");
-  at("large-pictures").replaceChildren(...pictures(row, Object.keys(NAMES)), ...(hasMask(row) ? [maskPanel(row, true)] : []));
+  const masked = hasMask(row) ? [maskPanel(row, true)] : [];
+  at("large-pictures").replaceChildren(...pictures(row, STRIP.slice(0, 3)), ...masked, ...pictures(row, ["attacked", "struck", "change"]));
   at("large-mask").hidden = !data.details[row].votes;
   at("large-epsilon").value = state.epsilon;
   at("large-epsilon-shown").textContent = shown(state.epsilon);

@@ -90,12 +90,14 @@ class Verdict:
 
 
 def judge(run: Collected, noun: str) -> Verdict:
-    """The verdict about a run at the epsilon that nine of ten certified inputs reach."""
+    """The verdict at the epsilon that nine of ten certified inputs reach, together with their class if it is known."""
     proofs, config, scale = run.proofs, run.config, run.proofs.scale
     wanted = _PREFERRED if _PREFERRED in config.cosines else config.cosines[0]
     column = proofs.cosines.index(wanted)
     budgets = proofs.units[:, column]
-    usual = int(lower_quantile(budgets[budgets > 0].tolist(), _SHARE))
+    joint = budgets if proofs.classes is None else np.minimum(budgets, proofs.classes)
+    asked = joint if (joint > 0).any() else budgets
+    usual = int(lower_quantile(asked[asked > 0].tolist(), _SHARE))
     stop = max(usual // scale.step, 1) - 1
     counts = _counts(run)
     sentences = _sentences(run, noun)

@@ -29,7 +29,10 @@ _NONE = (
     "For none of the {total} {nouns} is it proved that changes of size up to epsilon {epsilon} turn the explanation by "
     "at most {degrees} degrees (cosine {cosine})."
 )
-_SEEN = "That is about exact averages. For maps as they are sampled and compared, the turn is bounded so for {visible} of {total}."
+_SEEN = (
+    "That is about exact averages. For maps as they are sampled and compared, the turn is bounded so for {visible} of "
+    "{total}."
+)
 _EACH = (
     "Each certificate is false with probability at most {alpha}, so of the {total} tried at most {expected} "
     "are expected to be false. Among those picked because they passed, the share may be larger."

@@ -30,7 +30,8 @@ _NONE = (
     "at most {degrees} degrees (cosine {cosine})."
 )
 _SEEN = (
-    "That is about exact averages. For the maps as they are sampled and compared, it holds for {visible} of {total}."
+    "That is about exact averages. For maps as they are sampled and compared, the turn is bounded so for {visible} of "
+    "{total}."
 )
 _EACH = (
     "Each certificate is false with probability at most {alpha}, so of the {total} tried at most {expected} "
@@ -90,12 +91,14 @@ class Verdict:
 
 
 def judge(run: Collected, noun: str) -> Verdict:
-    """The verdict about a run at the epsilon that nine of ten certified inputs reach."""
+    """The verdict at the epsilon that nine of ten certified inputs reach, together with their class if it is known."""
     proofs, config, scale = run.proofs, run.config, run.proofs.scale
     wanted = _PREFERRED if _PREFERRED in config.cosines else config.cosines[0]
     column = proofs.cosines.index(wanted)
     budgets = proofs.units[:, column]
-    usual = int(lower_quantile(budgets[budgets > 0].tolist(), _SHARE))
+    joint = budgets if proofs.classes is None else np.minimum(budgets, proofs.classes)
+    asked = joint if (joint > 0).any() else budgets
+    usual = int(lower_quantile(asked[asked > 0].tolist(), _SHARE))
     stop = max(usual // scale.step, 1) - 1
     counts = _counts(run)
     sentences = _sentences(run, noun)

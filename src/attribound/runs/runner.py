@@ -136,6 +136,7 @@ def run(
     with Store.create(out, job.config) as store:
         data = open_data(job.config.data)
         store.note("classes", list(data.classes))
+        store.note("features", list(data.features))
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
         state, tasks = _begin(store, items, job.config, retry)
         progress(state)

@@ -5,6 +5,7 @@ rule gives from the same measurements, for the ball the tight theorem. `ATTRIBOU
 """
 
 import os
+from collections.abc import Iterator
 
 import attribound as ab
 from attribound.bounds import Evidence
@@ -43,11 +44,9 @@ def figures(name: str, model: str, noise: ab.UniformBall | ab.Gaussian, samples:
     return found
 
 
-def measure() -> list[Figure]:
-    found = []
+def measure() -> Iterator[Figure]:
     for name, (model, sigma) in CASES.items():
-        for samples in (2048, 8192):
-            found += figures(name, model, ab.Gaussian(sigma), samples, ITEMS)
-        found += figures(name, model, ab.UniformBall.from_sigma(sigma, 784), 8192, ITEMS)
-        found += figures(name, model, ab.Gaussian(sigma), 100_000, max(ITEMS // 20, 1))
-    return found
+        yield from figures(name, model, ab.Gaussian(sigma), 8192, ITEMS)
+        yield from figures(name, model, ab.Gaussian(sigma), 2048, ITEMS)
+        yield from figures(name, model, ab.UniformBall.from_sigma(sigma, 784), 8192, ITEMS)
+        yield from figures(name, model, ab.Gaussian(sigma), 100_000, max(ITEMS // 20, 1))

@@ -2,11 +2,15 @@
 
 import pytest
 import torch
+from hypothesis import settings
 
 from attribound.data import mnist_sample
 from attribound.models import load_shipped
 
 torch.set_num_threads(1)
+# The same examples every time: a test fails for everybody or for nobody.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")

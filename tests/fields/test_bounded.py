@@ -90,7 +90,7 @@ def test_clipped_maps_keep_their_limit_and_direction_whatever_their_exponents(dt
         (row,) = Clip(SALIENCY, limit).bound(vector).numpy()
         length = math.sqrt(math.fsum((row / limit) ** 2)) * limit
         assert length <= limit * (1 + 1e-12)
-        largest = np.abs(vector[0].numpy()).max()
+        largest = float(np.abs(vector[0].numpy()).max())
         norm = largest * math.sqrt(math.fsum((vector[0].numpy() / largest) ** 2)) if largest > 0 else 0.0
         if norm <= limit * (1 - 1e-12):
             np.testing.assert_array_equal(row, vector[0].numpy(), err_msg="what is short enough stays as it is")

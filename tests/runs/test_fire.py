@@ -114,3 +114,65 @@ def test_a_copy_is_whole_while_the_run_is_written(make, tmp_path) -> None:
     assert records(tmp_path / "copy") == records(path)
     with pytest.raises(StoredDataError, match="expected a new folder for the copy"):
         copy_run(path, tmp_path / "copy")
+
+
+def test_a_run_that_was_killed_before_it_held_anything_begins_anew(make, tmp_path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "lock.sqlite").write_bytes(b"")
+    assert len(records(make(items=1))) == 1
+
+
+class Media:
+    """A connection whose writes fail as those to a full disk or a read-only medium do."""
+
+    def __init__(self, connection: sqlite3.Connection, code: int, text: str) -> None:
+        self._connection, self._code, self._text = connection, code, text
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def __enter__(self):
+        return self._connection.__enter__()
+
+    def __exit__(self, *reason):
+        return self._connection.__exit__(*reason)
+
+    def execute(self, query, *values):
+        if query.startswith("INSERT"):
+            error = sqlite3.OperationalError(self._text)
+            error.sqlite_errorcode = self._code
+            raise error
+        return self._connection.execute(query, *values)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (sqlite3.SQLITE_FULL, "database or disk is full"),
+        (sqlite3.SQLITE_READONLY, "attempt to write a readonly database"),
+        (sqlite3.SQLITE_IOERR | 3 << 8, "disk I/O error"),
+    ],
+)
+def test_a_full_disk_names_the_run_and_loses_nothing(code, text, make) -> None:
+    path = make(items=1)
+    with Store.append(path) as store:
+        store._connection = Media(store._connection, code, text)
+        with pytest.raises(StoredDataError, match=rf"cannot write .*run: {text}; what it holds is safe"):
+            store.note("fact", 1)
+    assert len(records(path)) == 1
+
+
+def test_half_a_copy_is_removed(make, tmp_path, monkeypatch) -> None:
+    path = make(items=1)
+    real = sqlite3.connect
+
+    def full(file, *arguments, **options):
+        connection = real(file, *arguments, **options)
+        if "copy" in str(file):
+            connection.execute("PRAGMA max_page_count=2")  # a disk of eight kilobytes
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", full)
+    with pytest.raises(StoredDataError, match=r"cannot write .*copy: database or disk is full"):
+        copy_run(path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()

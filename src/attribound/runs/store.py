@@ -55,18 +55,25 @@ class Store:
         """Open a run for writing: make it, or continue it if its configuration is the same."""
         if path.exists() and not path.is_dir():
             raise StoredDataError(f"expected --out to be a folder, but {path} is a file")
-        if path.is_dir() and not is_run(path) and any(path.iterdir()):
+        # A process killed, or a disk full, at the very beginning leaves a lock and nothing else: that is no stranger's.
+        if path.is_dir() and not is_run(path) and any(not file.name.startswith(_LOCK) for file in path.iterdir()):
             raise StoredDataError(f"{path} is a folder of something else: choose a new one for the run")
-        path.mkdir(parents=True, exist_ok=True)
-        store = cls(path, _connect(path / _FILE), _locked(path))
         try:
-            store._connection.execute("PRAGMA journal_mode=WAL")
-            store._connection.execute("PRAGMA synchronous=NORMAL")
-            store._connection.executescript(_SCHEMA)
-            store._continue(config)
-        except sqlite3.Error as error:
-            store.close()
-            raise StoredDataError(f"{path} is damaged: {error}") from None
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoredDataError(f"cannot write {path}: {error.strerror or error}") from None
+        lock = _locked(path)
+        try:
+            store = cls(path, _connect(path / _FILE), lock)
+        except BaseException:
+            lock.close()
+            raise
+        try:
+            with store._writing():
+                store._connection.execute("PRAGMA journal_mode=WAL")
+                store._connection.execute("PRAGMA synchronous=NORMAL")
+                store._connection.executescript(_SCHEMA)
+                store._continue(config)
         except BaseException:
             store.close()
             raise
@@ -114,7 +121,7 @@ class Store:
             if difference := self.config.difference(config):
                 raise AttriboundError(f"{self.path} was made differently ({difference}): choose another --out")
             config = config.including(self.config)
-        with self._connection:
+        with self._writing():
             self._put("format", FORMAT)
             self._put("config", config.to_json())
 
@@ -132,9 +139,18 @@ class Store:
 
     # --- writing -------------------------------------------------------------------------------------------
 
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction; a full disk, a read-only medium or a damaged file is one line that names the run."""
+        try:
+            with self._connection:
+                yield
+        except sqlite3.DatabaseError as error:
+            raise StoredDataError(_why(self.path, error)) from None
+
     def add(self, outcome: Outcome) -> None:
         """Store one input's record and pictures, all or nothing."""
-        with self._connection:
+        with self._writing():
             text = encode(outcome.record).decode()
             self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (outcome.item, text))
             for name, values in outcome.pictures.items():
@@ -142,7 +158,7 @@ class Store:
 
     def add_finding(self, finding: Finding, pictures: dict[str, FloatArray]) -> None:
         """Store what an attack found on one input, with pictures: the attacked map, the change."""
-        with self._connection:
+        with self._writing():
             text = msgspec.json.encode(finding).decode()
             self._connection.execute("INSERT OR REPLACE INTO findings VALUES (?, ?)", (finding.item, text))
             for name, values in pictures.items():
@@ -150,7 +166,7 @@ class Store:
 
     def note(self, key: str, value: Any) -> None:
         """Remember a fact about the run."""
-        with self._connection:
+        with self._writing():
             self._put(key, value)
 
     def _add_picture(self, item: int, name: str, values: FloatArray) -> None:
@@ -235,15 +251,30 @@ class Store:
 
 def copy_run(source: Path, out: Path) -> int:
     """Copy a run with SQLite's own backup, which is whole also while the run is written; returns the record count."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise StoredDataError(f"expected a new folder for the copy, but {out} exists")
     with Store.read(source) as store:
-        count = len(store.done())
-        out.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(sqlite3.connect(out / _FILE)) as target:
-            store._connection.backup(target)
+        try:
+            if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+                raise StoredDataError(f"expected a new folder for the copy, but {out} exists")
+            out.mkdir(parents=True, exist_ok=True)
+            return _back_up(store._connection, out / _FILE)
+        except OSError as error:
+            raise StoredDataError(f"cannot write {out}: {error.strerror or error}") from None
+
+
+def _back_up(connection: sqlite3.Connection, file: Path) -> int:
+    """All or nothing: half a copy is removed again, with its folder."""
+    try:
+        with contextlib.closing(sqlite3.connect(file)) as target:
+            connection.backup(target)
             target.execute("PRAGMA journal_mode=DELETE")
-    return count
+            return int(target.execute("SELECT count(*) FROM records").fetchone()[0])
+    except BaseException as error:
+        for path in file.parent.iterdir():
+            path.unlink()
+        file.parent.rmdir()
+        if isinstance(error, sqlite3.Error):
+            raise StoredDataError(_why(file.parent, error)) from None
+        raise
 
 
 def _connect(file: Path, *, readonly: bool = False) -> sqlite3.Connection:
@@ -288,11 +319,29 @@ def _refuse_programs(connection: sqlite3.Connection, file: Path) -> None:
 
 def _locked(path: Path) -> sqlite3.Connection:
     """An exclusive lock that ends with the process, however it ends."""
-    lock = sqlite3.connect(path / _LOCK, timeout=0, isolation_level=None)
+    try:
+        lock = sqlite3.connect(path / _LOCK, timeout=0, isolation_level=None)
+    except sqlite3.Error as error:
+        raise StoredDataError(_why(path, error)) from None
     try:
         lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError:
+    except sqlite3.DatabaseError as error:
         with contextlib.suppress(sqlite3.Error):
             lock.close()
+        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            raise StoredDataError(_why(path, error)) from None
         raise AttriboundError(f"{path} is being written by another process") from None
     return lock
+
+
+_BLAMELESS = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY}
+)
+"""What is wrong with the medium, not with the run."""
+
+
+def _why(path: Path, error: sqlite3.Error) -> str:
+    """Why a run cannot be written; the low byte of SQLite's code says what kind of reason it is."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BLAMELESS:
+        return f"cannot write {path}: {error}; what it holds is safe, and the same command goes on"
+    return f"{path} is damaged: {error}"

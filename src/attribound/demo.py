@@ -13,6 +13,7 @@ from attribound.attacks.audit import audit
 from attribound.bounds.laws import LAWS
 from attribound.certificates.certificate import COSINES, Certificate
 from attribound.certificates.finding import Finding
+from attribound.errors import StoredDataError
 from attribound.files import write_whole
 from attribound.report import plots
 from attribound.report.page import write_report
@@ -27,6 +28,8 @@ from attribound.training import accuracy
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
 PHOTO_ARCH = "efficientnet-lite0"
 ROWS_PER_PICTURE, ATTACKED = 4, 3
+_OURS = "demo"
+"""Written into a demo's runs: the next demo replaces these and no others."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -138,8 +141,9 @@ def _run(out: Path, config: RunConfig, progress: Progress, attacked: int) -> Dem
     kind = config.noise.partition(":")[0]
     folder = out / kind
     if is_run(folder):
-        shutil.rmtree(folder)
+        _remove_old(folder)
     with Store.create(folder, worker.config) as store:
+        store.note(_OURS, True)
         store.note("classes", list(worker.data.classes))
         certificates = _certify(store, worker, worker.data.order(count=config.items), kind, progress)
         findings = _attack_a_few(store, certificates[:attacked], worker, progress)
@@ -148,6 +152,14 @@ def _run(out: Path, config: RunConfig, progress: Progress, attacked: int) -> Dem
     labelled = all(worker.data.label(item) is not None for item in range(len(worker.data)))
     clean, noisy = (accuracy(worker.model, worker.data, noise) if labelled else None for noise in (None, worker.noise))
     return DemoRun(certificates, clean, noisy, chance, findings)
+
+
+def _remove_old(folder: Path) -> None:
+    """Make room; a run that no demo wrote is somebody's work."""
+    with Store.read(folder) as store:
+        if store.recall(_OURS) is not True:
+            raise StoredDataError(f"{folder} is a run that no demo wrote: choose another --out")
+    shutil.rmtree(folder)
 
 
 def _certify(store: Store, worker: Worker, items: list[int], kind: str, progress: Progress) -> list[Certificate]:

@@ -12,7 +12,8 @@ import pytest
 
 from attribound.errors import StoredDataError
 from attribound.runs import Store
-from attribound.runs.store import _connect_immutable, copy_run
+from attribound.runs.connection import connect_immutable
+from attribound.runs.store import copy_run
 from tests.runs.conftest import records
 
 START = """
@@ -69,6 +70,8 @@ def test_workers_end_with_a_parent_that_is_killed_while_they_start(tmp_path) -> 
     [
         "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
         "CREATE TRIGGER late AFTER INSERT ON records BEGIN DELETE FROM records; END",
+        "ALTER TABLE records ADD COLUMN large TEXT AS (printf('%.*c', 1000000000, 'x'))",
+        "CREATE INDEX slow ON records (length(record))",
     ],
 )
 def test_runs_that_hold_programs_are_refused(program, make) -> None:
@@ -77,9 +80,9 @@ def test_runs_that_hold_programs_are_refused(program, make) -> None:
     connection.execute(program)
     connection.commit()
     connection.close()
-    with pytest.raises(StoredDataError, match=r"is not a run: it holds a (view|trigger)"):
+    with pytest.raises(StoredDataError, match=r"is not a run: it holds a (view|trigger|table|index)"):
         Store.read(path)
-    with pytest.raises(StoredDataError, match="which is a program"):
+    with pytest.raises(StoredDataError, match="of its own, maybe a program"):
         Store.append(path)
 
 
@@ -88,9 +91,9 @@ def test_records_in_a_leftover_log_are_not_overlooked(make) -> None:
     path = make(items=1)
     (path / "run.sqlite-wal").write_bytes(b"x" * 100)
     with pytest.raises(StoredDataError, match=r"holds records that are not in run\.sqlite yet"):
-        _connect_immutable(path / "run.sqlite")
+        connect_immutable(path / "run.sqlite")
     (path / "run.sqlite-wal").write_bytes(b"")
-    _connect_immutable(path / "run.sqlite").close()
+    connect_immutable(path / "run.sqlite").close()
 
 
 def test_a_finished_run_is_whole_without_its_log_though_a_reader_is_open(make, tmp_path) -> None:
@@ -176,3 +179,11 @@ def test_half_a_copy_is_removed(make, tmp_path, monkeypatch) -> None:
     with pytest.raises(StoredDataError, match=r"cannot write .*copy: database or disk is full"):
         copy_run(path, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
+
+
+def test_a_row_that_is_never_found_is_given_up(make, monkeypatch) -> None:
+    path = make(items=1)
+    monkeypatch.setattr("attribound.runs.store._PATIENCE_SECONDS", 0.0)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    with Store.read(path) as store, pytest.raises(StoredDataError, match="holds a broken table: interrupted"):
+        list(store._select(endless))

@@ -20,7 +20,8 @@ ROOT = Path(__file__).parent.parent.parent
 ITEMS = 24
 CERTIFY = ["certify", "--model", "mnist-cnn-noise", "--data", "mnist-sample", "--samples", "64", "--items", str(ITEMS)]
 ONE, TWO, RAY = ("--workers", "1"), ("--workers", "2"), ("--workers", "2", "--engine", "ray")
-_PATIENCE_SECONDS = 300
+_PATIENCE_SECONDS = 3600
+"""On a machine with other work, everything takes its time; only what never ends is a failure."""
 
 
 @dataclass

@@ -185,8 +185,13 @@ def _interrupted() -> int:
     return 130
 
 
+_LONGEST_MESSAGE = 2000
+"""Letters of an error: a file may have a million columns, and a message that lists them."""
+
+
 def _refuse(message: str) -> int:
-    print("error: " + printable(message), file=sys.stderr)
+    text = printable(message)
+    print("error: " + (text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + " ..."), file=sys.stderr)
     return 2
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -123,6 +124,8 @@ def interruptible() -> Iterator[threading.Event]:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: exit codes 0 done, 1 a check failed, 2 bad input (one line), 130 interrupted."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not sys.warnoptions:  # a library's warning is not a line for the user, unless asked for with -W
+        warnings.simplefilter("ignore")
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # a second one, while the first was being told

@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo demo-photos test slow quick check bench soundness browser clean
+.PHONY: demo demo-photos test slow quick check bench soundness torture hashed audit browser clean
 
 demo: $(READY)
 	$(BIN)/attribound demo
@@ -29,6 +29,24 @@ soundness: $(READY)
 	ATTRIBOUND_SOUNDNESS=20 $(BIN)/python -m pytest tests/soundness/test_many.py
 	ATTRIBOUND_SOUNDNESS=5 $(BIN)/python -m pytest -n 2 tests/soundness tests/statistical
 
+# The table of faults: processes killed, disks filled, files mutated. About an hour on two idle cores.
+torture: $(READY)
+	$(BIN)/python -m tests.torture
+
+# The environment from files whose SHA-256 is known (Linux x86-64, CPython 3.11); torch is of the user's choosing.
+hashed:
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement constraints-hashed.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $(READY)
+
+# Known holes in the pinned packages; asks the advisory database of the Python registry.
+audit:
+	test -x .audit/bin/pip-audit || { $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit; }
+	.audit/bin/pip-audit --no-deps --disable-pip --requirement constraints.txt \
+	|| { echo "audit: holes were found, or the advisory database cannot be reached from here (see above)"; exit 1; }
+
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,4 +70,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv attribound-demo artefacts
+	rm -rf .venv .audit attribound-demo artefacts

@@ -1,16 +1,19 @@
 """Runs in processes that something happens to, and what must be true of them afterwards."""
 
+import io
 import os
 import random
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from attribound import cli
 from attribound.errors import AttriboundError
 from attribound.runs import Store
 from attribound.runs.engines.warden import descendants
@@ -101,10 +104,15 @@ def _runs(pid: int, started: str) -> bool:
 def reference() -> dict[int, dict]:
     """The records of a run to which nothing happened, by item."""
     with TemporaryDirectory() as folder:
-        started = begin(Path(folder) / "run")
-        if started.end():
-            raise RuntimeError(started.words())
-        return {one["item"]: one for one in records(started.out)}
+        return {one["item"]: one for one in records(certified(Path(folder) / "run"))}
+
+
+def certified(out: Path) -> Path:
+    """A run in this process, to which nothing happens."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        if code := cli.run([*CERTIFY, *ONE, "--out", str(out)]):
+            raise RuntimeError(f"certify ended with {code}")
+    return out
 
 
 def damage(out: Path, *, whole: bool = False) -> str:

@@ -24,7 +24,7 @@ def test_a_fault_damages_nothing(name, tmp_path) -> None:
     assert repeat(QUICK[name], 1, tmp_path, seed=1, say=lambda line: None).problems == []
 
 
-@pytest.mark.parametrize("sort", ["mutated certificates", "mutated runs"])
+@pytest.mark.parametrize("sort", [pytest.param("mutated certificates", marks=pytest.mark.slow), "mutated runs"])
 def test_mutated_files_are_read_or_refused(sort, tmp_path) -> None:
     fault = next(one for one in files.faults(100) if one.name == sort)
     assert repeat(fault, 100, tmp_path, seed=1, say=lambda line: None).problems == []

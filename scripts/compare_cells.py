@@ -1,8 +1,9 @@
 """Cells and class against their peers, on the same draws: `python scripts/compare_cells.py --draws DIR`.
 
-The draws are those of scripts/measure_imagenet.py. Peers: pixel votes as Anani et al. (2025) certify them, with their 100
-draws and with all of ours (`attribound.baselines`), and the class as Cohen et al. (2019) certify it, alone, at the whole
-alpha. Ours proves cells, class and cosine together, at one alpha. Writes results/peers.json and .md, and the table in docs/compare.md.
+The draws are those of scripts/measure_imagenet.py. Peers: pixel votes as Anani et al. (2025) certify them, with their
+100 draws and with all of ours (`attribound.baselines`), and the class as Cohen et al. (2019) certify it, alone, at
+the whole alpha. Ours proves cells, class and cosine together, at one alpha. Writes results/peers.json and .md, and
+the table in docs/compare.md.
 """
 
 import argparse
@@ -24,11 +25,12 @@ OUT, PAGE = ROOT / "results" / "peers", ROOT / "docs" / "compare.md"
 RADIUS, FRACTION, METHOD, GUESS, THEIR_SAMPLES = 0.1, 0.5, "gradcam", 10, 100
 ABOUT = """# Cells and class against their peers, on the same draws
 
-Made by `python scripts/compare_cells.py --draws DIR` from the draws of `scripts/measure_imagenet.py`: Grad-CAM (7 x 7,
-centred) of photographs, Gaussian noise, alpha 0.001. Cells: mean share of the 49 cells proved to stay in the hotter or the
-colder half of the map under every change up to 0.1. *Pixel votes*: the algorithm of Anani et al. (ICML 2025) written from
-their paper, applied to the map's own cells, with their 100 draws and with all of ours. *Class*: median radius in which the
-smoothed class is proved to stay; Cohen et al. (ICML 2019) spend all of alpha on it, we share it with cells and cosine.
+Made by `python scripts/compare_cells.py --draws DIR` from the draws of `scripts/measure_imagenet.py`: Grad-CAM (7 x
+7, centred) of photographs, Gaussian noise, alpha 0.001. Cells: mean share of the 49 cells proved to stay in the
+hotter or the colder half of the map under every change up to 0.1. *Pixel votes*: the algorithm of Anani et al. (ICML
+2025) written from their paper, applied to the map's own cells, with their 100 draws and with all of ours. *Class*:
+median radius in which the smoothed class is proved to stay; Cohen et al. (ICML 2019) spend all of alpha on it, we
+share it with cells and cosine.
 """
 HEAD = (
     "model",

@@ -1,8 +1,8 @@
 """Run the Python of a page and compare what it prints: `python scripts/run_tutorial.py docs/tutorials/digits.md`.
 
-Blocks marked `python` run in order, in one namespace; a block marked `text` right after one is what it prints. A comment
-`<!-- not run -->` before a block skips it. `--write` puts what was printed into the page. Exit code 1 if a page prints
-something else: words must agree, numbers within five per cent, for processors round differently.
+Blocks marked `python` run in order, in one namespace; a block marked `text` right after one is what it prints. A
+comment `<!-- not run -->` before a block skips it. `--write` puts what was printed into the page. Exit code 1 if a
+page prints something else: words must agree, numbers within five per cent, for processors round differently.
 """
 
 import argparse

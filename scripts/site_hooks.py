@@ -1,8 +1,8 @@
 """What `mkdocs build` does beyond its plugins: pages from outside docs/, folders in the navigation, formulas as MathML.
 
-Pages stay as GitHub shows them: formulas between dollars, links to files of the repository. Here formulas become MathML,
-which browsers draw by themselves, and whatever is linked outside docs/ comes along: Markdown as a page, the rest as a
-file. So the site needs no network and no script of its own.
+Pages stay as GitHub shows them: formulas between dollars, links to files of the repository. Here formulas become
+MathML, which browsers draw by themselves, and whatever is linked outside docs/ comes along: Markdown as a page, the
+rest as a file. So the site needs no network and no script of its own.
 """
 
 import html
@@ -26,15 +26,19 @@ RENAMED = {"README.md": "index.md"}
 
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^(```|~~~).*?^\1`*\s*$", re.MULTILINE | re.DOTALL)
+LIST = re.compile(r"^((?![-*|>#\s]|\d+\.).+)\n(?=- )", re.MULTILINE)
+"""A list right after a paragraph: GitHub begins one there, Python's Markdown needs an empty line."""
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 CONTENTS = re.compile(r'<span class="md-ellipsis">.*?</span>', re.DOTALL)
 TEXT = re.compile(r"\\\((.*?)\\\)", re.DOTALL)
+LONG = 24
+"""A formula in a sentence with more letters than this may need to scroll on a phone."""
 COMMANDS = "<!-- commands -->"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages that no line names where their folder stands."""
-    known = {page for page in _pages(config.nav or [])}
+    known = set(_pages(config.nav or []))
     config.nav = _expanded(config.nav or [], known, Path(config.docs_dir))
     return config
 
@@ -67,11 +71,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return match[0]
         return f"{match[1]}{posixpath.relpath(_site(target), here or '.')}{match[3] or ''})"
 
+    def translate(text: str) -> str:
+        return LINK.sub(replace, LIST.sub(r"\1\n\n", text))
+
     pieces, last = [], 0
     for fence in FENCE.finditer(markdown):
-        pieces += [LINK.sub(replace, markdown[last : fence.start()]), fence[0]]
+        pieces += [translate(markdown[last : fence.start()]), fence[0]]
         last = fence.end()
-    return "".join([*pieces, LINK.sub(replace, markdown[last:])])
+    return "".join([*pieces, translate(markdown[last:])])
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -94,7 +101,9 @@ def mathml(formula: str, *, block: bool) -> str:
         raise PluginError(f"cannot draw the formula {formula!r}: {type(error).__name__} {error}") from None
     if "\\" in drawn:
         raise PluginError(f"cannot draw all of the formula {formula!r}")
-    return f'<div class="formula">{drawn}</div>' if block else drawn
+    if block:
+        return f'<div class="formula">{drawn}</div>'
+    return f'<span class="long">{drawn}</span>' if len(formula) > LONG else drawn
 
 
 def commands() -> str:
@@ -102,7 +111,7 @@ def commands() -> str:
     from attribound.cli import app
 
     def sections(command: Any, name: str, parent: Any) -> Iterator[str]:
-        context = command.context_class(command, info_name=name, parent=parent, terminal_width=100, max_content_width=100)
+        context = command.context_class(command, info_name=name, parent=parent, terminal_width=84, max_content_width=84)
         yield f"## {context.command_path}\n\n```text\n{command.get_help(context).strip()}\n```\n"
         for inner, one in getattr(command, "commands", {}).items():
             if not one.hidden:
@@ -124,7 +133,7 @@ def _expanded(nav: list[Any], known: set[str], docs: Path) -> list[Any]:
     for entry in nav:
         if isinstance(entry, str) and entry.endswith("/"):
             base = docs if (docs / entry).is_dir() else ROOT
-            found += sorted(set(str(path.relative_to(base)) for path in (base / entry).rglob("*.md")) - known)
+            found += sorted({str(path.relative_to(base)) for path in (base / entry).rglob("*.md")} - known)
         elif isinstance(entry, dict):
             found.append({name: _expanded(v, known, docs) if isinstance(v, list) else v for name, v in entry.items()})
         else:

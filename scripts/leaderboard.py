@@ -47,8 +47,10 @@ HEAD = {
 }
 ABOUT = """# Leaderboard
 
-How far explanations are proved to hold, model by method by noise. Every row comes from a run whose records were checked
-against their evidence, and from attacks on it; `results/leaderboard.json` has all digits, hashes and commands.
+How far explanations are proved to hold, model by method by noise. Every row comes from records that were checked against
+their evidence, with attacks where a gap is given; `results/leaderboard.json` has all digits, and the hashes of runs.
+"""
+COLUMNS = """## What the columns mean
 
 - **certified epsilon**: median over the inputs of the largest l2 change that provably keeps the cosine at 0.8,
   between exact averages; **as sampled**: the same for maps as people see them; **with the class**: the smoothed class
@@ -66,15 +68,18 @@ against their evidence, and from attacks on it; `results/leaderboard.json` has a
 
 Numbers that are proved are rounded down. Inputs are few: rows that differ by a few per cent do not differ.
 
-Add a row from a run of yours, and its audit:
+## Add a row
+
+From a run of yours and its audit:
 
 ```sh
-attribound certify --model MODEL --data DATA --noise gaussian:0.25 --cells 0.5 --items 10 --out my-run
+attribound certify --model MODEL --data DATA --noise gaussian:0.25 \\
+  --cells 0.5 --items 10 --out my-run
 attribound attack my-run --budget quick --items 2
 python scripts/leaderboard.py my-run
 ```
 
-The rows below were made by `python scripts/measure_leaderboard.py --runs DIR --cifar10 DIR`, then `python
+The rows above were made by `python scripts/measure_leaderboard.py --runs DIR --cifar10 DIR`, then `python
 scripts/leaderboard.py DIR/* --imagenet`.
 """
 
@@ -197,7 +202,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         ours = sorted((row for row in rows if row["data"] == data), key=lambda row: -row["epsilon"])
         lines = [list(HEAD.values()), ["---"] * len(HEAD), *(_shown(row) for row in ours)]
         parts.append("\n".join([f"## {data}\n", *(f"| {' | '.join(line)} |" for line in lines)]) + "\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, COLUMNS])
 
 
 def _shown(row: dict[str, Any]) -> list[str]:

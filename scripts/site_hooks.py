@@ -38,8 +38,7 @@ COMMANDS = "<!-- commands -->"
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages that no line names where their folder stands."""
-    known = set(_pages(config.nav or []))
-    config.nav = _expanded(config.nav or [], known, Path(config.docs_dir))
+    config.nav = _expanded(config.nav or [], set(_pages(config.nav or [])), Path(config.docs_dir))
     return config
 
 
@@ -62,6 +61,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn links to files of the repository into links within the site."""
     resolve, here = _resolved(page.file.src_uri), posixpath.dirname(page.file.src_uri)
+    if here.startswith("results"):
+        page.meta["hide"] = ["toc"]  # wide tables want the room
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, commands())
 
@@ -133,12 +134,18 @@ def _expanded(nav: list[Any], known: set[str], docs: Path) -> list[Any]:
     for entry in nav:
         if isinstance(entry, str) and entry.endswith("/"):
             base = docs if (docs / entry).is_dir() else ROOT
-            found += sorted({str(path.relative_to(base)) for path in (base / entry).rglob("*.md")} - known)
+            pages = {path.relative_to(base).as_posix() for path in (base / entry).rglob("*.md")} - known
+            found += sorted(page for page in pages if _home(page, known) == entry)
         elif isinstance(entry, dict):
             found.append({name: _expanded(v, known, docs) if isinstance(v, list) else v for name, v in entry.items()})
         else:
             found.append(entry)
     return found
+
+
+def _home(page: str, known: set[str]) -> str:
+    """The innermost folder of the navigation that a page is in."""
+    return max((name for name in known if name.endswith("/") and page.startswith(name)), key=len)
 
 
 def _links(markdown: str) -> list[str]:

@@ -13,8 +13,6 @@ from tests.site.conftest import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s#]+)")
 ELSEWHERE = re.compile(r"/(?:home|root|work|opt|Users)/[\w.]|\bartifactory\b|index-url", re.IGNORECASE)
-    r"/(?:home|root|work|opt|Users)/[\w.]|\bartifactory\b|\bpypi\.internal\b|index-url", re.IGNORECASE
-)
 """Places on a machine, and indexes that only some can reach."""
 
 

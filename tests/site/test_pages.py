@@ -147,9 +147,12 @@ def test_a_new_page_appears_where_its_folder_stands(tmp_path) -> None:
     (tmp_path / "how-to").mkdir()
     for name in ("b.md", "a.md", "named.md"):
         (tmp_path / "how-to" / name).write_text(f"# {name}")
-    nav = [{"Home": "index.md"}, {"How to": ["how-to/named.md", "how-to/"]}]
-    found = hooks()._expanded(nav, {"how-to/named.md"}, tmp_path)
-    assert found[1] == {"How to": ["how-to/named.md", "how-to/a.md", "how-to/b.md"]}
+    (tmp_path / "how-to" / "deep").mkdir()
+    (tmp_path / "how-to" / "deep" / "c.md").write_text("# c")
+    nav = [{"Home": "index.md"}, {"How to": ["how-to/named.md", "how-to/", {"Deep": ["how-to/deep/"]}]}]
+    module = hooks()
+    found = module._expanded(nav, set(module._pages(nav)), tmp_path)
+    assert found[1] == {"How to": ["how-to/named.md", "how-to/a.md", "how-to/b.md", {"Deep": ["how-to/deep/c.md"]}]}
 
 
 def test_a_formula_that_cannot_be_drawn_is_an_error() -> None:

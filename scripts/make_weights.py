@@ -112,7 +112,6 @@ RECIPES = {
         Schedule(epochs=1, batch=64, rate=1e-3),
         0.25,
         start="cifar10-resnet20-noise",
-        inputs=25_000,
     ),
     "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),
     "denoiser-cifar10-resnet20": Recipe(

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-import msgspec
-
 from attribound.attacks import Direct
 from attribound.attacks.audit import audit
-from attribound.bounds.laws import LAWS
+from attribound.bounds.laws import LAWS, Normal
 from attribound.certificates.certificate import COSINES, Certificate
 from attribound.certificates.finding import Finding
+from attribound.certificates.record import encode
 from attribound.files import write_whole
 from attribound.report import plots
 from attribound.report.page import write_report
@@ -64,32 +63,34 @@ class DemoRun:
             "median_max_epsilon": _medians([one.record.max_epsilon for one in self.certificates]),
             "median_max_visible_epsilon": _medians([one.record.max_visible_epsilon for one in self.certificates]),
             "median_joint_epsilon": _medians([one.record.joint_epsilon for one in self.certificates]),
-            "cells": [msgspec.to_builtins(one.record.cells) for one in self.certificates],
+            "cells": [json.loads(encode(one.record))["cells"] for one in self.certificates],
         }
 
 
 def digits(*, items: int, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
     """The first images of the embedded sample with the shipped model: pixels under every law of noise, then patches."""
-    pixels = {
-        kind: RunConfig(
+
+    def config(kind: str, maps: tuple[str, ...] = (), cells: tuple[float, ...] = ()) -> RunConfig:
+        return RunConfig(
             model=MODEL,
             data="mnist-sample",
-            noise=f"{kind}:{law.scale_of(SIGMA, DIM)!r}",
+            maps=maps,
+            noise=f"{kind}:{LAWS[kind].scale_of(SIGMA, DIM)!r}",
             samples=samples,
+            cells=cells,
             alpha=alpha,
             items=items,
             seed=seed,
         )
-        for kind, law in LAWS.items()
-    }
-    patches = msgspec.structs.replace(pixels["gaussian"], maps=("pooled:7", "centred"), cells=CELLS)
-    return {**pixels, "patches": patches}
+
+    patches = config(Normal.kind, ("pooled:7", "centred"), CELLS)
+    return {**{kind: config(kind) for kind in LAWS}, "patches": patches}
 
 
 def photos(weights: Path, *, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
     """The shipped photographs: centred Grad-CAM of an unmodified ImageNet network, with cells."""
     return {
-        "gaussian": RunConfig(
+        "photos": RunConfig(
             model=str(weights),
             arch=PHOTO_ARCH,
             data="photos",

@@ -237,15 +237,16 @@ def show_scan(scan: Mapping[str, Any]) -> None:
     """The table of `tune` and its advice."""
     wanted = scan["epsilon"] is not None
     table = Table(title=f"Noise levels for {scan['model']} (accuracy without noise {percent(scan['accuracy'])})")
-    for name in ("noise", "sigma", "accuracy", "fidelity", f"epsilon at cosine {scan['cosine']:g}"):
+    for name in ("noise", "accuracy", "fidelity", f"epsilon at cosine {scan['cosine']:g}", "class kept up to"):
         table.add_column(name, justify="right")
     if wanted:
         table.add_column(f"certified at {scan['epsilon']:g}", justify="right")
     for level in scan["levels"]:
         last = [percent(level["certified"], 0)] if wanted else []
-        mark = "bold" if level["noise"] == scan["recommended"] else None
-        cells = (level["noise"], f"{level['sigma']:g}", percent(level["accuracy_noisy"]), f"{level['fidelity']:.2f}")
-        table.add_row(*cells, round_down(level["median_max_epsilon"], 3), *last, style=mark)
+        name = f"{level['noise']} with the denoiser" if level["denoised"] else level["noise"]
+        cells = (name, percent(level["accuracy_noisy"]), f"{level['fidelity']:.2f}")
+        proved = (round_down(level["median_max_epsilon"], 3), round_down(level["median_prediction_radius"], 3))
+        table.add_row(*cells, *proved, *last, style="bold" if name == scan["recommended"] else None)
     console = Console()
     console.print(table)
     if scan["assumed"]:

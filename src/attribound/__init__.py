@@ -42,12 +42,14 @@ if TYPE_CHECKING:
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
     from attribound.report.plots import plot as plot
+    from attribound.report.words import highlight as highlight
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
 
 _HOMES = {
     "attack": "attacks",
     "plot": "report.plots",
+    "highlight": "report.words",
     "min_radius": "search",
     "AttriboundError": "errors",
     "Captum": "fields.captum",

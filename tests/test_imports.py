@@ -17,6 +17,7 @@ ROOMS = (
     "files",
     "limits",
     "hashes",
+    "progress",
     "randomness",
     "metrics",
     "bounds",

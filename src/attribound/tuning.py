@@ -13,7 +13,7 @@ from attribound.data import Dataset
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.hashes import model_hash
-from attribound.noise import NoiseOf
+from attribound.noise import NoiseOf, units_of
 from attribound.randomness import Purpose
 from attribound.rounding import lower_quantile, percent, round_down
 from attribound.training import accuracy
@@ -137,11 +137,12 @@ def tune(
         raise ArgumentError(f"{data.name} is empty")
     if kind not in LAWS:
         raise ArgumentError(f"expected noise {' or '.join(LAWS)}, got {kind!r}")
+    data.check_labelled("tune, which measures accuracy under noise,")
     inputs = [data.image(item) for item in data.order(count=items)]
     law, dim, levels = LAWS[kind], inputs[0].numel(), list[Level]()
     for number, sigma in enumerate(sorted(sigmas)):
         progress("levels", number, len(sigmas))
-        noise = NoiseOf(law, law.scale_of(sigma, dim))
+        noise = NoiseOf(law, law.scale_of(sigma, dim), units_of(data.scale))
         for behind in (None, denoised) if denoised else (None,):
             tried = field if behind is None else behind(sigma)
             certifier = Certifier(tried, noise=noise, samples=samples, alpha=alpha, purpose=Purpose.TUNE)

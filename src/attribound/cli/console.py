@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from attribound.certificates.finding import Finding
@@ -76,7 +76,7 @@ def run_progress(cosine: float, *, quiet: bool = False) -> Iterator[Callable[[An
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(elapsed_when_finished=True),
+            TimeElapsedColumn(),
         )
         with Progress(*columns, console=console) as bar:
             task = bar.add_task("", total=None, note="")
@@ -98,7 +98,7 @@ def _run_lines(cosine: float) -> Callable[[Any], None]:
 
 
 def _run_note(state: Any, cosine: float) -> str:
-    parts = [f"{state.rate:.2f}/s"] if state.done > state.begun_with else []
+    parts = [f"{state.rate:.2f}/s"] if state.rate > 0 else []
     if state.rate > 0 and state.done < state.total:
         parts.append(f"{(state.total - state.done) / state.rate:.0f} s left")
     if state.median is not None:
@@ -165,7 +165,7 @@ def _warnings(summary: Summary) -> list[str]:
 
 
 def _remarks(summary: Summary) -> list[str]:
-    found = []
+    found = [] if summary.orders is None else [_reasons_line(summary.orders)]
     if summary.fidelity is not None:
         chance = "unknown" if summary.chance is None else f"{summary.chance:.2f}"
         found.append(
@@ -177,6 +177,15 @@ def _remarks(summary: Summary) -> list[str]:
         )
     found += [f"item {one['item']} is uncertified: {one['message']}" for one in summary.reasons]
     return found + [f"item {one['item']} failed: {one['message']}" for one in summary.errors]
+
+
+def _reasons_line(orders: Mapping[str, Any]) -> str:
+    """How far reasons stay, the median over inputs."""
+    parts = [f"{count} of them up to {round_down(reach, 3)}" for count, reach in orders["stay"].items()]
+    return (
+        f"the top {orders['reasons']} reasons provably stay, median epsilon over inputs: {', '.join(parts)}; all of "
+        f"them in order up to {round_down(orders['in_order'], 3)}"
+    )
 
 
 def _quantile_table(quantiles: Mapping[str, Mapping[str, float]], visible: Mapping[str, float]) -> Table:

@@ -74,14 +74,14 @@ def train(
     from attribound.cli import console
     from attribound.data import has_splits, open_data
     from attribound.models import load_model, make_model
-    from attribound.noise import Gaussian, parse_noise
+    from attribound.noise import Gaussian, parse_noise, units_of
     from attribound.training import Schedule, fresh, make_objective, summary
     from attribound.training import train as run
 
-    law = None if noise is None else parse_noise(noise)
+    learn = open_data(data, "train")
+    law = None if noise is None else parse_noise(noise, units_of(learn.scale))
     options = {"epsilon": epsilon, "beta": beta, "weight": weight, "attacked_cross_entropy": attacked_cross_entropy}
     loss = make_objective(objective.value, law, augment=augment, **options)
-    learn = open_data(data, "train")
     test = open_data(test_data or data, "test") if test_data or has_splits(data) else learn
     model = fresh(lambda: make_model(arch), seed)
     if start is not None:
@@ -139,20 +139,23 @@ def tune(
     from attribound.fields import make_field
     from attribound.files import write_whole
     from attribound.models import Denoised, load_denoiser, load_model
+    from attribound.noise import units_of
     from attribound.report import plots
 
     if level and min(level) <= 0:
         raise ArgumentError(f"expected every --level > 0, got {min(level):g}")
 
+    source = open_data(data)
+
     def plain(network: "Network") -> "Field":
-        return make_field(network, attribution, bound, maps=maps or None)
+        return make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
 
     network = load_model(model, arch, trust=trust_model)
     cleaner = None if denoiser is None else load_denoiser(denoiser)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
             plain(network),
-            open_data(data),
+            source,
             denoised=None if cleaner is None else lambda sigma: plain(Denoised(network, cleaner, sigma).eval()),
             kind=noise.value,
             sigmas=level or tuning.SIGMAS,

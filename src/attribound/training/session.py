@@ -59,6 +59,8 @@ def train(
     if out.suffix != ".safetensors":
         raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
     _check_denoising(model, data, objective)
+    for part in () if _denoises(objective) else (data, test):
+        part.check_labelled("training")
     out.parent.mkdir(parents=True, exist_ok=True)
     checkpoint = out.with_name(out.name + ".checkpoint")
     fit(model, data, objective, schedule, _patient(report, patience), checkpoint, progress)

@@ -175,3 +175,30 @@ def test_interrupt_exits_130(monkeypatch, capsys) -> None:
     monkeypatch.setattr(cli.bound, "_closed_forms", interrupted)
     code, _, err = call(capsys, *BALL)
     assert (code, err) == (130, "interrupted\n")
+
+
+def test_a_demo_replaces_its_own_runs_and_no_others(tmp_path, capsys) -> None:
+    from attribound.demo import _remove_old
+    from attribound.errors import StoredDataError
+    from attribound.runs import RunConfig, Store
+
+    with Store.create(tmp_path / "gaussian", RunConfig(model="m", data="d")):
+        pass
+    with pytest.raises(StoredDataError, match="is a run that no demo wrote: choose another --out"):
+        _remove_old(tmp_path / "gaussian")
+    with Store.append(tmp_path / "gaussian") as store:
+        store.note("demo", True)
+    _remove_old(tmp_path / "gaussian")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scan_written_into_a_device_leaves_no_picture_beside_it(tmp_path, capsys, monkeypatch) -> None:
+    from attribound.report import plots
+
+    saved = []
+    monkeypatch.setattr(plots, "save", lambda figure, path: saved.append(path))
+    flags = ("tune", "--items", "1", "--samples", "16", "--level", "0.5", "--json")
+    assert call(capsys, *flags, "--out", "/dev/null")[0] == 0
+    assert saved == []
+    assert call(capsys, *flags, "--out", tmp_path / "scan.json")[0] == 0
+    assert saved == [tmp_path / "scan.png"]

@@ -14,6 +14,7 @@ from attribound.bounds.laws import LAWS, Normal
 from attribound.certificates.certificate import COSINES, Certificate
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import encode
+from attribound.errors import StoredDataError
 from attribound.files import write_whole
 from attribound.report import plots
 from attribound.report.page import write_report
@@ -29,6 +30,8 @@ MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
 PHOTO_ARCH = "efficientnet-lite0"
 CELLS = (0.5, 0.3)
 ROWS_PER_PICTURE, ATTACKED = 4, 3
+_OURS = "demo"
+"""Written into a demo's runs: the next demo replaces these and no others."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -137,8 +140,9 @@ def _run(out: Path, name: str, config: RunConfig, progress: Progress, attacked: 
     worker = Worker(prepare(config)[1])
     folder = out / name
     if is_run(folder):
-        shutil.rmtree(folder)
+        _remove_old(folder)
     with Store.create(folder, worker.config) as store:
+        store.note(_OURS, True)
         store.note("classes", list(worker.data.classes))
         certificates = _certify(store, worker, worker.data.order(count=config.items), name, progress)
         findings = _attack_a_few(store, certificates[:attacked], worker, progress)
@@ -147,6 +151,14 @@ def _run(out: Path, name: str, config: RunConfig, progress: Progress, attacked: 
     labelled = all(worker.data.label(item) is not None for item in range(len(worker.data)))
     clean, noisy = (accuracy(worker.model, worker.data, noise) if labelled else None for noise in (None, worker.noise))
     return DemoRun(name, certificates, clean, noisy, chance, findings)
+
+
+def _remove_old(folder: Path) -> None:
+    """Make room; a run that no demo wrote is somebody's work."""
+    with Store.read(folder) as store:
+        if store.recall(_OURS) is not True:
+            raise StoredDataError(f"{folder} is a run that no demo wrote: choose another --out")
+    shutil.rmtree(folder)
 
 
 def _certify(store: Store, worker: Worker, items: list[int], name: str, progress: Progress) -> list[Certificate]:

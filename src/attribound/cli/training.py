@@ -137,14 +137,14 @@ def tune(
     from attribound.cli import console
     from attribound.data import open_data
     from attribound.fields import make_field
-    from attribound.files import write_whole
+    from attribound.files import check_target, write_whole
     from attribound.models import Denoised, load_denoiser, load_model
     from attribound.noise import units_of
     from attribound.report import plots
 
     if level and min(level) <= 0:
         raise ArgumentError(f"expected every --level > 0, got {min(level):g}")
-
+    target = None if out is None else check_target(out)
     source = open_data(data)
 
     def plain(network: "Network") -> "Field":
@@ -168,7 +168,8 @@ def tune(
             progress=advance,
         )
     row = {"model": model, "denoiser": denoiser, "data": data, **outcome.row()}
-    if out is not None:
+    if out is not None and target is not None:
         write_whole(out, json.dumps(row, indent=1) + "\n")
-        plots.save(plots.plot_scan(row), out.with_suffix(".png"))
+        if target.is_file():  # beside a device or a pipe there is no place for a picture
+            plots.save(plots.plot_scan(row), out.with_suffix(".png"))
     answer(row, as_json, lambda: console.show_scan(row))

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from attribound.certificates.certificate import Certificate
 from attribound.checks import FloatArray
+from attribound.files import write_whole
 from attribound.report import images, masks
 from attribound.rounding import round_down
 
@@ -94,8 +95,15 @@ def plot_rows(
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG."""
-    figure.savefig(path, dpi=110)
+    """Write a figure as PNG, whole or not at all."""
+    write_whole(path, png(figure))
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as the content of a PNG file."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=110, format="png")
+    return drawn.getvalue()
 
 
 def _panels(

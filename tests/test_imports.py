@@ -37,6 +37,7 @@ ROOMS = (
     "paper",
     "cli",
     "__main__",
+    "pytest",
 )
 """Rooms from the foundation up: a room may import itself and rooms before it."""
 
@@ -52,6 +53,7 @@ HOMES = {
 """Libraries that one file only may import."""
 
 FLOORS = {
+    "pytest": {"pytest"},
     "typer": {"cli"},
     "msgspec": {"certificates", "attacks", "runs", "report"},
     "safetensors": {"models", "training", "data"},

@@ -69,3 +69,11 @@ def test_bad_arguments() -> None:
         share_lower(4, 3, 0.1, 0.1)
     with pytest.raises(ArgumentError, match=r"expected `level` in \(0, 1\), got 1"):
         false_most(3, 0.1, 1.0)
+
+
+def test_the_figures_of_the_page() -> None:
+    """docs/theory/gate.md: all of so many certified, alpha 0.001, confidence 95 %."""
+    proved = {inputs: share_lower(inputs, inputs, 1e-3, 0.05) for inputs in (12, 28, 29, 58, 59)}
+    assert 0.77 <= proved[12] < 0.78
+    assert proved[28] < 0.9 <= proved[29]
+    assert proved[58] < 0.95 <= proved[59]

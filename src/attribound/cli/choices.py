@@ -48,6 +48,14 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+class Form(StrEnum):
+    """Forms of what a command prints."""
+
+    TEXT = "text"
+    JSON = "json"
+    MD = "md"
+
+
 class ObjectiveName(StrEnum):
     """What a training minimises: `attribound.training.NAMES`."""
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from attribound.cli.app import Json, Run, answer, app
+from attribound.cli.choices import Form
 
 _FILE = "for pipelines; written whether the gate passes or not."
 
@@ -47,3 +48,32 @@ def gate(
     answer(found.to_json(), as_json, lambda: print("\n".join(found.sentences)))
     if not found.passed:
         raise typer.Exit(1)
+
+
+@app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(help="The run before.", show_default=False)],
+    run_b: Annotated[Path, typer.Argument(help="The run after, over the same inputs.", show_default=False)],
+    cosine: Annotated[float, typer.Option(help="Unchanged: provably at least this; changed: provably below.")] = 0.9,
+    out: Annotated[Path | None, typer.Option(help="Also write a page, one HTML file.")] = None,
+    kind: Annotated[Form, typer.Option("--format", help="Form of what is printed.")] = Form.TEXT,
+    as_json: Json = False,
+) -> None:
+    """Say which explanations changed between two runs over the same inputs: two models, two noises, two versions.
+
+    Example: attribound compare run-of-may run-of-june --out drift.html
+
+    Inputs are matched by their hashes. The cosine of the two exact smoothed maps is bounded from both sides, from what
+    each run has proved about its own.
+    """
+    from attribound.cli import console
+    from attribound.report.drift import markdown, write_page
+    from attribound.runs.compare import compare as match
+
+    found = match(run_a, run_b, cosine)
+    if out is not None:
+        write_page(found, (run_a, run_b), out)
+    if kind == Form.MD and not as_json:
+        print(markdown(found), end="")
+        return
+    answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, out))

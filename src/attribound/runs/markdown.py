@@ -2,7 +2,7 @@
 
 import re
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$])")
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 

@@ -69,12 +69,12 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
         "noun": noun,
         "nouns": noun + "s",
         "feature": "pixel" if noun == "image" else "feature",
-        "word": _word(run),
+        "word": word_for(run),
         "alarms": wording.alarms(run),
         "cautions": wording.cautions(run),
         "notes": wording.notes(run),
         "facts": wording.facts(run),
-        "quantiles": _quantiles(run),
+        "quantiles": quantiles(run),
         "attacked": charts.Attacked.among(list(run.findings.values())).words(noun) if run.findings else "",
         "searched": any(one.settings.get("tightness") for one in run.findings.values()),
         "scan": run.scan,
@@ -86,7 +86,7 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
     }
 
 
-def _word(run: Collected) -> str:
+def word_for(run: Collected) -> str:
     """What a number may be called."""
     return "assumed" if run.assumed else "claimed" if run.violated else "certified"
 
@@ -111,8 +111,8 @@ def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str,
         "cautions": wording.cautions(run),
         "noun": noun,
         "nouns": noun + "s",
-        "word": _word(run),
-        "guaranteed": _word(run) == "certified",
+        "word": word_for(run),
+        "guaranteed": word_for(run) == "certified",
         "classes": dict(enumerate(run.classes)),
         "findings": {place[row]: _shown_finding(one) for row, one in run.findings.items() if row in place},
         "details": {place[row]: detail for row, detail in shown.items()},
@@ -149,7 +149,7 @@ def _charts(run: Collected) -> dict[str, Any]:
     return found
 
 
-def _quantiles(run: Collected) -> dict[str, Any]:
+def quantiles(run: Collected) -> dict[str, Any]:
     """For a few cosines, the epsilon that so many of all inputs reach; rounded down."""
     proofs, rows = run.proofs, []
     for column in _drawn(run) if proofs.scale.count else []:

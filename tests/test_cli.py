@@ -165,7 +165,7 @@ def test_choices_are_the_registries() -> None:
     assert list(choices.Budget) == list(BUDGETS)
     assert list(choices.NoiseKind) == list(LAWS)
     assert set(choices.ObjectiveName) == set(NAMES)
-    assert list(choices.Format) == list(FORMATS)
+    assert list(choices.Format) == [*FORMATS, "evidence", "model-card"]
 
 
 def test_interrupt_exits_130(monkeypatch, capsys) -> None:

@@ -15,6 +15,7 @@ from rich.table import Table
 from attribound.certificates.finding import Finding
 from attribound.cli.app import printable
 from attribound.rounding import confidence, percent, round_down
+from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
 
 if TYPE_CHECKING:
@@ -278,3 +279,28 @@ def show_table(shown: "PaperTable", written: Path) -> None:
     for note in shown.notes:
         console.print(f"- {note}", highlight=False, markup=False)
     print(f"written: {written}")
+
+
+def show_comparison(found: Comparison, out: Path | None) -> None:
+    """Two runs in a few sentences and a table of what moved most."""
+    console = Console()
+    print(*map(printable, found.sentences), sep="\n")
+    table = Table(box=SIMPLE_HEAD)
+    for head in (
+        "input",
+        "class",
+        "cosine between",
+        "verdict",
+        *(f"epsilon at {key}" for key in found.medians),
+        "note",
+    ):
+        table.add_column(head)
+    for pair in list(in_order(found.pairs))[:20]:
+        label = "" if pair.label is None else str(pair.label)
+        epsilons = [f"{round_down(before, 3)} -> {round_down(after, 3)}" for before, after in pair.epsilons.values()]
+        table.add_row(pair.number, label, pair.shown, pair.verdict, *epsilons, printable(pair.reason))
+    console.print(table, markup=False)
+    if len(found.pairs) > 20:
+        print(f"... and {len(found.pairs) - 20} more: --format json lists all")
+    if out is not None:
+        print(f"wrote {out}: open it in a browser")

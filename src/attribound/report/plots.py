@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from attribound.certificates.certificate import Certificate
 from attribound.checks import FloatArray
+from attribound.files import write_whole
 from attribound.report import images, masks
 from attribound.rounding import round_down
 
@@ -94,8 +95,15 @@ def plot_rows(
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG."""
-    figure.savefig(path, dpi=110)
+    """Write a figure as PNG, whole or not at all."""
+    write_whole(path, png(figure))
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as the content of a PNG file."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=110, format="png")
+    return drawn.getvalue()
 
 
 def _panels(
@@ -220,12 +228,14 @@ def _draw_curve(axes: Axes, certificate: Certificate) -> None:
 def plot_scan(scan: dict[str, Any]) -> Picture:
     """Noise levels of `tune`: what each costs in accuracy and gives in certified epsilon."""
     figure = Picture(figsize=(6, 3.6), layout="constrained")
-    axes, levels = figure.add_subplot(), scan["levels"]
-    found = [level["median_max_epsilon"] for level in levels]
-    kept = [level["accuracy_noisy"] for level in levels]
-    axes.plot(found, kept, "o-", color=_OURS)
-    for level, x, y in zip(levels, found, kept, strict=True):
-        axes.annotate(f"sigma {level['sigma']:g}", (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
+    axes = figure.add_subplot()
+    for behind, colour, mark in ((False, _OURS, "o-"), (True, _PAPER, "s--")):
+        levels = [level for level in scan["levels"] if level.get("denoised", False) == behind]
+        found = [level["median_max_epsilon"] for level in levels]
+        kept = [level["accuracy_noisy"] for level in levels]
+        axes.plot(found, kept, mark, color=colour, label="with the denoiser" if behind and levels else None)
+        for level, x, y in zip(levels, found, kept, strict=True):
+            axes.annotate(f"sigma {level['sigma']:g}", (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
     axes.axhline(scan["accuracy"], color="#777777", ls=":", lw=1, label="accuracy without noise")
     axes.set_ylim(0, 1.05)
     word = "epsilon under an ASSUMED limit, not certified," if scan.get("assumed") else "certified epsilon"

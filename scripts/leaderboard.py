@@ -47,7 +47,7 @@ HEAD = {
 }
 ABOUT = """# Leaderboard
 
-How far explanations are proved to hold, model by method by noise. Every row comes from records that were checked against
+How far explanations are proved to hold, model by method by noise. Every row comes from records checked against
 their evidence, with attacks where a gap is given; `results/leaderboard.json` has all digits, and the hashes of runs.
 """
 COLUMNS = """## What the columns mean

@@ -1,8 +1,8 @@
 """The photograph of the README: `python scripts/make_photo_figure.py --model FILE`, FILE fetched by `data fetch`.
 
 Certifies centred Grad-CAM of an unmodified EfficientNet-Lite0 on a shipped photograph, attacks it at four times the
-certified epsilon, and draws input, plain, smoothed and attacked map, attacked input, change, trust mask and curve. Three
-minutes of one core; writes docs/images/photo.png.
+certified epsilon, and draws input, plain, smoothed and attacked map, attacked input, change, trust mask and curve.
+Three minutes of one core; writes docs/images/photo.png.
 """
 
 import argparse

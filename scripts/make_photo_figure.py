@@ -33,10 +33,10 @@ def main() -> None:
     field = ab.Unit(ab.GradCAM(load_model(chosen.model, "efficientnet-lite0")))
     certificate = ab.certify(field, x, noise=noise, samples=chosen.samples, cells=(0.5, 0.3), seed=0, batch=8)
     print(certificate, certificate.fidelity, flush=True)
+    plain = field.base.attribute(x[None], certificate.target)[0].detach()
     problem = make_problem(field, x, certificate.target, noise, 4 * certificate.max_epsilon(0.8), samples=256)
     found = Direct(steps=12, samples=12, keep_label=False, rescore_samples=256).run(problem)
     print(found, flush=True)
-    plain = field.base.attribute(x[None], certificate.target)[0].detach()
     plots.save(ab.plot(certificate, x, plain, attacked=found, fraction=0.5, epsilon=0.1), OUT)
     with Image.open(OUT) as drawn:
         drawn.convert("RGB").quantize(256).save(OUT, optimize=True)

@@ -22,6 +22,8 @@ MAP_COLOURS = "RdBu_r"
 """Diverging and readable without red-green vision; zero is neutral."""
 _OURS, _PAPER = "#0b5fa5", "#b35806"
 _BARS = 15
+_WIDEST = 5
+"""So many panels fit side by side."""
 _WIDTHS = {"image": 1.0, "curve": 1.7, "bars": 1.5}
 
 Array = npt.ArrayLike
@@ -79,7 +81,8 @@ def plot(
                 ),
             ),
         )
-    return _row_of([panels])
+    half = -(-len(panels) // 2)
+    return _row_of([panels] if len(panels) <= _WIDEST else [panels[:half], panels[half:]])
 
 
 def plot_rows(
@@ -135,10 +138,10 @@ def _attack_panels(attacked: AttackResult, image: FloatArray | None) -> list[Pan
     values, gain = np.asarray(_array(attacked.map)), 0.5 / float(np.abs(change).max() or 1.0)
     panels: list[Panel] = []
     if images.is_picture(values):
-        title = f"attacked map\ncosine {attacked.cosine:.2f}"
+        title = f"attacked map, cosine {attacked.cosine:.2f}"
         panels.append(("image", lambda axes: _draw_map(axes, values, title, after)))
     if after is not None and images.is_picture(after):
-        shown = f"the change x {gain:.3g}\nl2 size {attacked.length:.3g}"
+        shown = f"change x {gain:.2g}, l2 size {attacked.length:.3g}"
         panels.append(("image", lambda axes: _draw_image(axes, np.clip(after, 0, 1), "attacked input")))
         panels.append(("image", lambda axes: _draw_image(axes, np.clip(0.5 + gain * change, 0, 1), shown)))
     return panels

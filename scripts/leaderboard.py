@@ -47,8 +47,8 @@ HEAD = {
 }
 ABOUT = """# Leaderboard
 
-How far explanations are proved to hold, model by method by noise. Every row comes from records that were checked
-against their evidence, with attacks where a gap is given; `results/leaderboard.json` has all digits and hashes.
+How far explanations are proved to hold, model by method by noise. Every row comes from records checked against
+their evidence, with attacks where a gap is given; `results/leaderboard.json` has all digits, and the hashes of runs.
 """
 COLUMNS = """## What the columns mean
 
@@ -80,7 +80,8 @@ python scripts/leaderboard.py my-run
 ```
 
 The rows above were made by `python scripts/measure_leaderboard.py --runs DIR --cifar10 DIR`, then `python
-scripts/leaderboard.py DIR/* --imagenet`.
+scripts/leaderboard.py DIR/* --imagenet`. The first script lists the runs of shipped models; those of its lines that
+have no row here have not been measured yet.
 """
 
 

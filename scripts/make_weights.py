@@ -124,6 +124,10 @@ RECIPES = {
                 Brief(Augmented(Behind(OneSided(Gaussian(0.25), beta=1.0), "cifar10-resnet20", 0.25))),
                 Schedule(epochs=1, batch=32, rate=1e-3),
             ),
+            (
+                Brief(Augmented(Behind(OneSided(Gaussian(0.25), beta=2.0), "cifar10-resnet20", 0.25))),
+                Schedule(epochs=3, batch=64, rate=2e-3),
+            ),
         ),
         start="denoiser-cifar10",
         inputs=25_000,

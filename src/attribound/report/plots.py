@@ -56,11 +56,11 @@ def plot(
         certificate: what is drawn.
         image: the input, (H, W), (C, H, W) or (H, W, 3). A map coarser than it is laid over it.
         plain: the map without noise.
-        features: names of the features, for maps that are rows of numbers.
+        features: names of the features, for maps that are rows of numbers; default: those that the certificate has.
         fraction: draw the trust mask at this fraction of hot cells, one of those that were counted.
         epsilon: the size of change that the trust mask speaks of; default: the largest certified for cosine 0.8.
     """
-    panels = _panels(certificate, _array(image), _array(plain), features)
+    panels = _panels(certificate, _array(image), _array(plain), features or certificate.features)
     if fraction is not None:
         size = certificate.max_epsilon(0.8) if epsilon is None else float(epsilon)
         marks = certificate.cells(fraction, size)
@@ -84,7 +84,7 @@ def plot_rows(
 ) -> Picture:
     """One row per certificate."""
     rows = [
-        _panels(one, _array(image), _array(plain), None)
+        _panels(one, _array(image), _array(plain), one.features)
         for one, image, plain in zip(certificates, pictures, plains, strict=True)
     ]
     figure = _row_of(rows)

@@ -108,3 +108,13 @@ def test_pictures_with_other_channels_are_refused_or_said() -> None:
     assert "the model repeats them" in repeated_channels(Rgb(normalised=True), (1, 6, 6))
     assert repeated_channels(Rgb(normalised=True), (3, 6, 6)) == ""
     assert repeated_channels(model(), (4,)) == ""
+
+
+def test_a_regression_score_is_explained_as_class_one_whatever_its_sign() -> None:
+    torch.manual_seed(0)
+    score = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1)).eval()
+    for sign in (1.0, -1.0):
+        x = (X * sign).requires_grad_(True)
+        (slope,) = torch.autograd.grad(score(x[None])[0, 0], x)
+        found = ab.certify(ab.Unit(ab.Saliency(score)), x.detach(), 1, noise=ab.Gaussian(1e-4), samples=32)
+        assert found.attribution == pytest.approx((slope / slope.norm()).numpy(), abs=1e-3)

@@ -83,7 +83,7 @@ def test_units_names_and_reasons_of_a_table(table, tmp_path, capsys) -> None:
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Top 2 reasons that stay" in page
     assert "--target denied --reasons 2" in page
-    assert "income" in page
+    assert "income (top 2 up to 0." in page
 
 
 def test_bad_wishes_are_refused_in_a_line(table, capsys) -> None:

@@ -6,7 +6,7 @@ which error, in standard deviations over all measurements together, each provabl
 the next.
 
     python examples/tables.py                                   # three patients, a few seconds
-    python examples/tables.py --patients 169 --samples 8192     # what results/tables.md holds
+    python examples/tables.py --patients 100 --samples 8192     # what results/tables.md holds
 """
 
 import argparse

@@ -8,10 +8,10 @@ Names are loaded when first used, so that `attribound.bounds` works without impo
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from attribound import bounds as bounds
     from attribound.attacks import attack as attack
     from attribound.certificates.certificate import Certificate as Certificate
@@ -68,13 +68,16 @@ _HOMES = {
 """Where each public name lives."""
 
 __all__ = ["__version__", "bounds", *_HOMES]
-__version__ = version("attribound")
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its home on first use."""
     if name == "bounds":
         return import_module("attribound.bounds")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("attribound")
     if name not in _HOMES:
         raise AttributeError(f"module 'attribound' has no attribute {name!r}")
     value = getattr(import_module(f"attribound.{_HOMES[name]}"), name)

@@ -152,6 +152,7 @@ def run(
         store.note("classes", list(data.classes))
         store.note("features", list(data.features))
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
+        store.note("inputs", max(len(items), store.recall("inputs") or 0))
         state, tasks = _begin(store, items, job.config, retry)
         progress(state)
         outcomes = engine.outcomes(job, tasks, stop) if tasks else iter(())

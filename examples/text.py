@@ -5,7 +5,7 @@ for mails it has not seen it is proved which words are among the tenth that spea
 readings, whatever change of the vectors up to epsilon somebody makes.
 
     attribound data fetch wordllama && attribound data fetch spam-assassin
-    python examples/text.py --data data --mails 100     # real mail: a few minutes to learn, a few seconds per mail
+    python examples/text.py --data data --mails 60 --samples 1024     # what results/text.md holds, a few minutes
 
 Without `--data` it learns from generated sentences, in seconds.
 """
@@ -143,8 +143,8 @@ def train(x: Tensor, missing: Tensor, y: Tensor, epochs: int) -> Reader:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, help="folder with wordllama/ and spam-assassin/")
-    parser.add_argument("--mails", type=int, default=4)
-    parser.add_argument("--samples", type=int, default=1024)
+    parser.add_argument("--mails", type=int, default=3)
+    parser.add_argument("--samples", type=int, default=512)
     parser.add_argument("--epsilon", type=float, default=0.1)
     parser.add_argument("--out", type=Path, help="also write a page of coloured words")
     asked = parser.parse_args()

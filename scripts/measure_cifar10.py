@@ -1,7 +1,7 @@
 """Accuracy against certified epsilon of the CIFAR-10 models: `python scripts/measure_cifar10.py --cifar10 DIR`.
 
-Saliency or Grad-CAM (Unit) of the predicted class, Gaussian noise of sigma 0.25, the first images of the test set, alpha
-0.001; chance is the 90 % quantile of the cosines between smoothed maps of different images.
+Saliency or Grad-CAM (Unit) of the predicted class, Gaussian noise of sigma 0.25, the first images of the test set,
+alpha 0.001; chance is the 90 % quantile of the cosines between smoothed maps of different images.
 Writes `results/cifar10.json`, model by model: run again to resume, delete a row to measure it anew.
 """
 

@@ -23,6 +23,8 @@ from attribound.runs import Store
 
 MOST_ROWS, MOST_EXAMPLES = 300, 6
 """So many records are listed and so many drawn; the evidence pack holds all."""
+_FEATURES = 10
+_TRUST = {"hot": "proved among the largest", "cold": "proved not among the largest", "open": "unproved", "": ""}
 
 
 @final
@@ -247,7 +249,7 @@ def _examples(store: Store, audit: Audit) -> list[dict[str, Any]]:
 
 
 def _example(audit: Audit, row: int, detail: dict[str, Any]) -> dict[str, Any]:
-    found = _row(audit, row) | {"pictures": detail["pictures"], "over": "cells" in detail, "mask": None}
+    found = _row(audit, row) | {"pictures": detail["pictures"], "over": "cells" in detail, "mask": None, "features": []}
     found["cosines"] = detail["cosines"]
     found["change"] = detail.get("change")
     votes = detail["votes"]
@@ -261,8 +263,10 @@ def _example(audit: Audit, row: int, detail: dict[str, Any]) -> dict[str, Any]:
             "words": f"trust mask (largest {float(part):.0%}): {marks.count('hot')} cells proved hot, "
             f"{marks.count('cold')} cold, {marks.count('open')} unproved",
         }
-    features = detail.get("features")
-    found["features"] = _features(features) if features else []
+    if features := detail.get("features"):
+        cells = next(iter(votes["fractions"].values())) if votes else []
+        marks = [_mark(cells[at], audit.epsilon) if cells else "" for at in features["places"]]
+        found["features"] = _features(features, marks)
     return found
 
 
@@ -272,9 +276,10 @@ def _mark(units: int, epsilon: int) -> str:
     return "hot" if units > 0 else "cold"
 
 
-def _features(features: dict[str, Any]) -> list[dict[str, Any]]:
-    names: Sequence[str] = features["names"]
+def _features(features: dict[str, Any], marks: Sequence[str]) -> list[dict[str, Any]]:
+    """The largest features by name, with what is proved about each of them."""
+    columns: dict[str, list[float]] = features["values"]
     return [
-        {"name": name, "values": {kind: f"{values[at]:+.3f}" for kind, values in features["values"].items()}}
-        for at, name in enumerate(names[:10])
+        {"name": name, "values": {kind: f"{values[at]:+.3f}" for kind, values in columns.items()}, "mark": _TRUST[mark]}
+        for at, (name, mark) in enumerate(zip(features["names"][:_FEATURES], marks, strict=False))
     ]

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import zipfile
@@ -210,9 +211,8 @@ def test_what_was_changed_is_found_with_python_alone(pack, harm) -> None:
     assert "attribound is not installed" in said
 
 
-def test_a_forged_record_in_the_run_is_found_by_deriving_anew(pack) -> None:
-    import sqlite3
-
+def test_a_forged_record_in_the_run_is_found_by_deriving_anew(pack, capsys) -> None:
+    """What verify.py calls where attribound is installed."""
     connection = sqlite3.connect(pack / "run" / "run.sqlite")
     with connection:
         text = connection.execute("SELECT record FROM records WHERE item = 0").fetchone()[0]
@@ -220,7 +220,7 @@ def test_a_forged_record_in_the_run_is_found_by_deriving_anew(pack) -> None:
         record["max_epsilon"]["0.8"] = 9.0
         connection.execute("UPDATE records SET record = ? WHERE item = 0", (json.dumps(record),))
     connection.close()
-    code, said = check(pack)
+    code, said, _ = call(capsys, "verify", pack / "run")
     assert code == 1
     assert "item 0: states more than follows from its evidence" in said
 

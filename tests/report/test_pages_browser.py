@@ -93,15 +93,26 @@ def test_every_text_can_be_read(name, pages, open_page) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_cut_on_a_phone(name, pages, open_page) -> None:
+def test_phones_and_those_who_do_not_see_get_everything(name, pages, open_page) -> None:
+    """Nothing is cut at 390 pixels, headings do not jump, everything has a name."""
     page = opened(open_page, pages, name, width=390)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(CUT) == []
     assert page.evaluate(count(".scroll", "e.scrollWidth > e.clientWidth + 1")) == 0, "nothing is scrolled sideways"
-    page.screenshot(path=artefact(f"{name}-phone.png"), full_page=True)
+    if name.startswith("rich"):
+        page.screenshot(path=artefact(f"{name}-phone.png"), full_page=True)
+    levels = page.evaluate(
+        "[...document.querySelectorAll('main h1, main h2, main h3')].map((e) => Number(e.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    nameless = "[...document.querySelectorAll('img, [role=img], [role=region]')].filter((e) => e.alt === undefined && "
+    assert page.evaluate(nameless + "!e.getAttribute('aria-label')).length") == 0
+    assert page.evaluate("[...document.querySelectorAll('img')].filter((e) => !e.hasAttribute('alt')).length") == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES[:3])
 def test_the_keyboard_reaches_everything_in_order(name, pages, open_page) -> None:
     page = opened(open_page, pages, name)
     wanted = page.evaluate(REACHABLE + ".length")
@@ -117,21 +128,7 @@ def test_the_keyboard_reaches_everything_in_order(name, pages, open_page) -> Non
     assert np.all(np.diff(tops[1:]) > -200), "the order of the keyboard is the order of the page"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_headings_do_not_jump_and_everything_has_a_name(name, pages, open_page) -> None:
-    page = opened(open_page, pages, name)
-    levels = page.evaluate(
-        "[...document.querySelectorAll('main h1, main h2, main h3')].map((e) => Number(e.tagName[1]))"
-    )
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
-    nameless = "[...document.querySelectorAll('img, [role=img], [role=region]')].filter((e) => e.alt === undefined && "
-    assert page.evaluate(nameless + "!e.getAttribute('aria-label')).length") == 0
-    assert page.evaluate("[...document.querySelectorAll('img')].filter((e) => !e.hasAttribute('alt')).length") == 0
-
-
-@pytest.mark.parametrize("name", ["rich-report", "rich-audit", "rich-compare"])
+@pytest.mark.parametrize("name", NAMES[:3])
 def test_paper_has_no_scrollbar_and_no_control(name, pages, open_page) -> None:
     page = opened(open_page, pages, name, width=700)
     page.emulate_media(media="print")

@@ -22,6 +22,7 @@ from attribound.models import DENOISERS, SHIPPED, load_denoiser, load_shipped, m
 from attribound.noise import Gaussian
 from attribound.training import (
     Augmented,
+    Behind,
     Brief,
     Consistency,
     Denoise,
@@ -112,13 +113,22 @@ RECIPES = {
         Schedule(epochs=1, batch=64, rate=1e-3),
         0.25,
         start="cifar10-resnet20-noise",
-        inputs=25_000,
     ),
     "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),
     "denoiser-cifar10-resnet20": Recipe(
         "cifar10",
         Brief(Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20")),
         Schedule(epochs=1, batch=32, rate=1e-3),
+        then=(
+            (
+                Brief(Augmented(Behind(OneSided(Gaussian(0.25), beta=1.0), "cifar10-resnet20", 0.25))),
+                Schedule(epochs=1, batch=32, rate=1e-3),
+            ),
+            (
+                Brief(Augmented(Behind(OneSided(Gaussian(0.25), beta=2.0), "cifar10-resnet20", 0.25))),
+                Schedule(epochs=3, batch=64, rate=2e-3),
+            ),
+        ),
         start="denoiser-cifar10",
         inputs=25_000,
     ),

@@ -103,11 +103,14 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
     code, out, _ = call(capsys, "demo", "--out", tmp_path, "--items", "2", "--samples", "512", "--json")
     assert code == 0
     summary = json.loads(out)
-    assert [run["noise"] for run in summary["runs"]] == ["uniform", "gaussian"]
+    assert [run["name"] for run in summary["runs"]] == ["uniform", "gaussian", "patches"]
     wanted = "noise radius sigma model items samples alpha accuracy accuracy_noisy median_max_epsilon"
     assert set(wanted.split()) <= set(summary["runs"][0])
     assert set(summary["runs"][0]["median_max_epsilon"]) == {"0.8", "0.9"}
     assert summary["runs"][1]["median_max_epsilon"]["0.8"] > 0.3
+    patches = summary["runs"][2]
+    assert 0 < patches["median_joint_epsilon"]["0.8"] <= patches["median_max_epsilon"]["0.8"]
+    assert all(sum(one["0.5"]["0.25"].values()) == 49 for one in patches["cells"])
     assert len(summary["attacks"]) == 2
     assert not any(row["violated"] for row in summary["attacks"])
     assert (tmp_path / "uniform.png").stat().st_size > 10_000
@@ -132,6 +135,8 @@ def test_demo_table(tmp_path, capsys) -> None:
     assert "that provably keeps" in out
     assert "NOT" in out
     assert "worst found" in out
+    assert "cold" in out
+    assert "class and" in out
     assert "uniform: 1 of 1" in err  # plain lines where there is no terminal
 
 
@@ -170,3 +175,30 @@ def test_interrupt_exits_130(monkeypatch, capsys) -> None:
     monkeypatch.setattr(cli.bound, "_closed_forms", interrupted)
     code, _, err = call(capsys, *BALL)
     assert (code, err) == (130, "interrupted\n")
+
+
+def test_a_demo_replaces_its_own_runs_and_no_others(tmp_path, capsys) -> None:
+    from attribound.demo import _remove_old
+    from attribound.errors import StoredDataError
+    from attribound.runs import RunConfig, Store
+
+    with Store.create(tmp_path / "gaussian", RunConfig(model="m", data="d")):
+        pass
+    with pytest.raises(StoredDataError, match="is a run that no demo wrote: choose another --out"):
+        _remove_old(tmp_path / "gaussian")
+    with Store.append(tmp_path / "gaussian") as store:
+        store.note("demo", True)
+    _remove_old(tmp_path / "gaussian")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scan_written_into_a_device_leaves_no_picture_beside_it(tmp_path, capsys, monkeypatch) -> None:
+    from attribound.report import plots
+
+    saved = []
+    monkeypatch.setattr(plots, "save", lambda figure, path: saved.append(path))
+    flags = ("tune", "--items", "1", "--samples", "16", "--level", "0.5", "--json")
+    assert call(capsys, *flags, "--out", "/dev/null")[0] == 0
+    assert saved == []
+    assert call(capsys, *flags, "--out", tmp_path / "scan.json")[0] == 0
+    assert saved == [tmp_path / "scan.png"]

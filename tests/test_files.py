@@ -1,13 +1,15 @@
 """One way to write a file: whole or not at all."""
 
 import os
+import resource
+import signal
 import stat
 
 import pytest
 
 from attribound import files
 from attribound.errors import StoredDataError
-from attribound.files import read_text, write_whole
+from attribound.files import check_target, read_text, write_whole
 
 
 def test_written_and_read_back(tmp_path) -> None:
@@ -76,3 +78,45 @@ def test_what_cannot_be_written_or_read_is_one_line(tmp_path, monkeypatch) -> No
     monkeypatch.setattr(files, "MOST_BYTES", 10)
     with pytest.raises(StoredDataError, match="has 11 bytes, expected at most 10"):
         read_text(write_whole(tmp_path / "large", "x" * 11))
+
+
+def test_links_in_a_circle_stay_links(tmp_path) -> None:
+    link = tmp_path / "loop"
+    link.symlink_to("loop")
+    with pytest.raises(StoredDataError, match=r"cannot write .*loop: Too many levels of symbolic links"):
+        write_whole(link, "x")
+    assert link.is_symlink()
+
+
+def test_where_nothing_can_be_written_is_known_before_the_work(tmp_path) -> None:
+    assert check_target(tmp_path / "new" / "x") == tmp_path / "new" / "x"
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("")
+    for path, problem in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "file" / "x", "is not a folder"),
+        (tmp_path / ("n" * 300), "File name too long"),
+        ("a\0b", "null byte"),
+    ):
+        with pytest.raises(StoredDataError, match=problem):
+            check_target(path)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_is_named() -> None:
+    with pytest.raises(StoredDataError, match="cannot write /dev/full: No space left on device"):
+        write_whole("/dev/full", "x")
+
+
+def test_a_file_larger_than_allowed_is_named_and_removed(tmp_path) -> None:
+    """What a full disk does, without filling one: the kernel refuses bytes beyond a limit of this process."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(StoredDataError, match=r"cannot write .*x\.bin: File too large"):
+            write_whole(tmp_path / "x.bin", bytes(20_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert list(tmp_path.iterdir()) == []

@@ -17,6 +17,7 @@ ROOMS = (
     "files",
     "limits",
     "hashes",
+    "progress",
     "randomness",
     "metrics",
     "bounds",
@@ -48,9 +49,9 @@ HOMES = {
     "matplotlib": {"report/plots.py"},
     "plotly": set(),
     "ray": {"runs/engines/ray.py"},
-    "rich": {"cli/console.py"},
+    "rich": {"cli/console.py", "cli/demo_table.py"},
 }
-"""Libraries that one file only may import."""
+"""Libraries that these files only may import."""
 
 FLOORS = {
     "pytest": {"pytest"},

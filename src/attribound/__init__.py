@@ -8,10 +8,10 @@ Names are loaded when first used, so that `attribound.bounds` works without impo
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from attribound import bounds as bounds
     from attribound.attacks import attack as attack
     from attribound.certificates.certificate import Certificate as Certificate
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attribound.certificates.certify import certify as certify
     from attribound.certificates.certify import certify_batch as certify_batch
     from attribound.errors import AttriboundError as AttriboundError
+    from attribound.fields import Absolute as Absolute
     from attribound.fields import Assumed as Assumed
     from attribound.fields import Centred as Centred
     from attribound.fields import Clip as Clip
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from attribound.fields import Pooled as Pooled
     from attribound.fields import Proved as Proved
     from attribound.fields import Saliency as Saliency
+    from attribound.fields import Scaled as Scaled
     from attribound.fields import Tokens as Tokens
     from attribound.fields import Unit as Unit
     from attribound.fields.captum import Captum as Captum
@@ -40,12 +42,14 @@ if TYPE_CHECKING:
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
     from attribound.report.plots import plot as plot
+    from attribound.report.words import highlight as highlight
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
 
 _HOMES = {
     "attack": "attacks",
     "plot": "report.plots",
+    "highlight": "report.words",
     "min_radius": "search",
     "AttriboundError": "errors",
     "Captum": "fields.captum",
@@ -57,18 +61,21 @@ _HOMES = {
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),
     **dict.fromkeys(("Unit", "Clip", "Proved", "Assumed"), "fields"),
-    **dict.fromkeys(("Centred", "Pooled", "Tokens", "Grouped"), "fields"),
+    **dict.fromkeys(("Absolute", "Centred", "Pooled", "Scaled", "Tokens", "Grouped"), "fields"),
 }
 """Where each public name lives."""
 
 __all__ = ["__version__", "bounds", *_HOMES]
-__version__ = version("attribound")
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its home on first use."""
     if name == "bounds":
         return import_module("attribound.bounds")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("attribound")
     if name not in _HOMES:
         raise AttributeError(f"module 'attribound' has no attribute {name!r}")
     value = getattr(import_module(f"attribound.{_HOMES[name]}"), name)

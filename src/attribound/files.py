@@ -1,5 +1,6 @@
 """One way to write a file: whole or not at all, and never over something that is not a file."""
 
+import errno
 import os
 import secrets
 import stat
@@ -22,12 +23,10 @@ def write_whole(path: str | Path, content: str | bytes | Iterable[bytes]) -> Pat
     Returns:
         The path as given.
     """
-    target = Path(os.path.realpath(path))
+    target = check_target(path)
     data = [content.encode()] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
     try:
         if target.exists() and not target.is_file():
-            if target.is_dir():
-                raise StoredDataError(f"expected a file to write, but {path} is a folder")
             with target.open("wb") as special:
                 special.writelines(data)
         else:
@@ -36,6 +35,24 @@ def write_whole(path: str | Path, content: str | bytes | Iterable[bytes]) -> Pat
     except OSError as error:
         raise StoredDataError(f"cannot write {path}: {error.strerror or error}") from None
     return Path(path)
+
+
+def check_target(path: str | Path) -> Path:
+    """Where a path leads, if a file can be written there: to be asked before long work, and with nothing written."""
+    try:
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise StoredDataError(f"expected a file to write, but {path} is a folder")
+        above = next(folder for folder in target.parents if os.path.lexists(folder))
+        if target.is_symlink():  # links that lead to each other: nothing is there
+            raise StoredDataError(f"cannot write {path}: {os.strerror(errno.ELOOP)}")
+        if not above.is_dir():
+            raise StoredDataError(f"cannot write {path}: {above} is not a folder")
+    except (OSError, ValueError) as error:
+        if isinstance(error, StoredDataError):
+            raise
+        raise StoredDataError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+    return target
 
 
 MOST_BYTES = 512 * 2**20

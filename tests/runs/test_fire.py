@@ -12,7 +12,8 @@ import pytest
 
 from attribound.errors import StoredDataError
 from attribound.runs import Store
-from attribound.runs.store import _connect_immutable, copy_run
+from attribound.runs.connection import connect_immutable
+from attribound.runs.store import copy_run
 from tests.runs.conftest import records
 
 START = """
@@ -69,6 +70,8 @@ def test_workers_end_with_a_parent_that_is_killed_while_they_start(tmp_path) -> 
     [
         "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
         "CREATE TRIGGER late AFTER INSERT ON records BEGIN DELETE FROM records; END",
+        "ALTER TABLE records ADD COLUMN large TEXT AS (printf('%.*c', 1000000000, 'x'))",
+        "CREATE INDEX slow ON records (length(record))",
     ],
 )
 def test_runs_that_hold_programs_are_refused(program, make) -> None:
@@ -77,9 +80,9 @@ def test_runs_that_hold_programs_are_refused(program, make) -> None:
     connection.execute(program)
     connection.commit()
     connection.close()
-    with pytest.raises(StoredDataError, match=r"is not a run: it holds a (view|trigger)"):
+    with pytest.raises(StoredDataError, match=r"is not a run: it holds a (view|trigger|table|index)"):
         Store.read(path)
-    with pytest.raises(StoredDataError, match="which is a program"):
+    with pytest.raises(StoredDataError, match="of its own, maybe a program"):
         Store.append(path)
 
 
@@ -88,9 +91,9 @@ def test_records_in_a_leftover_log_are_not_overlooked(make) -> None:
     path = make(items=1)
     (path / "run.sqlite-wal").write_bytes(b"x" * 100)
     with pytest.raises(StoredDataError, match=r"holds records that are not in run\.sqlite yet"):
-        _connect_immutable(path / "run.sqlite")
+        connect_immutable(path / "run.sqlite")
     (path / "run.sqlite-wal").write_bytes(b"")
-    _connect_immutable(path / "run.sqlite").close()
+    connect_immutable(path / "run.sqlite").close()
 
 
 def test_a_finished_run_is_whole_without_its_log_though_a_reader_is_open(make, tmp_path) -> None:
@@ -114,3 +117,73 @@ def test_a_copy_is_whole_while_the_run_is_written(make, tmp_path) -> None:
     assert records(tmp_path / "copy") == records(path)
     with pytest.raises(StoredDataError, match="expected a new folder for the copy"):
         copy_run(path, tmp_path / "copy")
+
+
+def test_a_run_that_was_killed_before_it_held_anything_begins_anew(make, tmp_path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "lock.sqlite").write_bytes(b"")
+    assert len(records(make(items=1))) == 1
+
+
+class Media:
+    """A connection whose writes fail as those to a full disk or a read-only medium do."""
+
+    def __init__(self, connection: sqlite3.Connection, code: int, text: str) -> None:
+        self._connection, self._code, self._text = connection, code, text
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def __enter__(self):
+        return self._connection.__enter__()
+
+    def __exit__(self, *reason):
+        return self._connection.__exit__(*reason)
+
+    def execute(self, query, *values):
+        if query.startswith("INSERT"):
+            error = sqlite3.OperationalError(self._text)
+            error.sqlite_errorcode = self._code
+            raise error
+        return self._connection.execute(query, *values)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (sqlite3.SQLITE_FULL, "database or disk is full"),
+        (sqlite3.SQLITE_READONLY, "attempt to write a readonly database"),
+        (sqlite3.SQLITE_IOERR | 3 << 8, "disk I/O error"),
+    ],
+)
+def test_a_full_disk_names_the_run_and_loses_nothing(code, text, make) -> None:
+    path = make(items=1)
+    with Store.append(path) as store:
+        store._connection = Media(store._connection, code, text)
+        with pytest.raises(StoredDataError, match=rf"cannot write .*run: {text}; what it holds is safe"):
+            store.note("fact", 1)
+    assert len(records(path)) == 1
+
+
+def test_half_a_copy_is_removed(make, tmp_path, monkeypatch) -> None:
+    path = make(items=1)
+    real = sqlite3.connect
+
+    def full(file, *arguments, **options):
+        connection = real(file, *arguments, **options)
+        if "copy" in str(file):
+            connection.execute("PRAGMA max_page_count=2")  # a disk of eight kilobytes
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", full)
+    with pytest.raises(StoredDataError, match=r"cannot write .*copy: database or disk is full"):
+        copy_run(path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_row_that_is_never_found_is_given_up(make, monkeypatch) -> None:
+    path = make(items=1)
+    monkeypatch.setattr("attribound.runs.store._PATIENCE_SECONDS", 0.0)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    with Store.read(path) as store, pytest.raises(StoredDataError, match="holds a broken table: interrupted"):
+        list(store._select(endless))

@@ -76,7 +76,7 @@ Attribution = Annotated[
 ]
 Maps = Annotated[
     list[str] | None,
-    typer.Option("--map", help="Shape of the map: centred, pooled:N, tokens; repeat to apply several in turn."),
+    typer.Option("--map", help="Shape of the map: centred, pooled:N, tokens, abs, scaled; repeat for several in turn."),
 ]
 Bound = Annotated[
     str, typer.Option(help="How the limit is known: unit, clip:L, proved:L; assumed:L is no certificate.")
@@ -124,7 +124,13 @@ def interruptible() -> Iterator[threading.Event]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: exit codes 0 done, 1 a check failed, 2 bad input (one line), 130 interrupted."""
-    sys.exit(run(arguments))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code = run(arguments)
+    except KeyboardInterrupt:  # a second one, while the first was being told
+        code = 130
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt but Python's own clearing up
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:

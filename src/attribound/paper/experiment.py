@@ -1,6 +1,7 @@
 """The one interface of experiments, and how one is conducted: its pieces are computed once and kept in one file."""
 
 import hashlib
+import io
 import json
 import re
 import time
@@ -104,9 +105,10 @@ def conduct(
 
 def _save(figure: plots.Picture, path: Path) -> None:
     """As PNG with a palette: a third of the size."""
-    plots.save(figure, path)
-    with Image.open(path) as drawn:
-        drawn.convert("RGB").quantize(256).save(path, optimize=True)
+    small = io.BytesIO()
+    with Image.open(io.BytesIO(plots.png(figure))) as drawn:
+        drawn.convert("RGB").quantize(256).save(small, "PNG", optimize=True)
+    write_whole(path, small.getvalue())
 
 
 @final

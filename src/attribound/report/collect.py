@@ -36,6 +36,7 @@ class ScanLevel(Struct, frozen=True):
     sigma: float
     accuracy_noisy: float
     median_max_epsilon: float
+    denoised: bool = False
 
 
 class Scan(Struct, frozen=True):
@@ -186,7 +187,7 @@ def _names(stored: Any) -> list[str]:
 
 
 def checked_scan(scan: Any, name: str, model_sha256: str | None = None) -> Scan:
-    """The scan that `attribound tune --out` wrote; of another model than the run's, it is refused."""
+    """What `attribound tune --out` wrote, without a denoiser; of another model than the run's, it is refused."""
     try:
         found = msgspec.convert(scan, Scan, strict=False)
     except msgspec.ValidationError as error:
@@ -194,7 +195,7 @@ def checked_scan(scan: Any, name: str, model_sha256: str | None = None) -> Scan:
     if model_sha256 is not None and found.model_sha256 != model_sha256:
         about = f"the model {found.model_sha256[:12]}" if found.model_sha256 else "a model that it does not name"
         raise StoredDataError(f"{name} is about {about}, expected the run's model {model_sha256[:12] or '(no hash)'}")
-    return found
+    return msgspec.structs.replace(found, levels=[level for level in found.levels if not level.denoised])
 
 
 def read_scan(path: Path) -> dict[str, Any]:

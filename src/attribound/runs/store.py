@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,20 +17,15 @@ from attribound.certificates.record import READERS, Failure, Record, decode, enc
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.runs.config import RunConfig
+from attribound.runs.connection import SCHEMA, connect, locked, why
 from attribound.runs.tasks import Outcome
 
 FORMAT = 2
 _FILE, _LOCK = "run.sqlite", "lock.sqlite"
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS records (item INTEGER PRIMARY KEY, record TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS findings (item INTEGER PRIMARY KEY, finding TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS pictures (
-    item INTEGER, name TEXT, shape TEXT NOT NULL, float32 BLOB NOT NULL, PRIMARY KEY (item, name)
-);
-"""
 _MOST_NUMBERS = 50_000_000
 """A stored picture never has more values than this: a small file may not unpack into all memory."""
+_PATIENCE_SECONDS = 30.0
+"""No single row takes longer to find; whoever made it so means no good."""
 
 
 def is_run(path: Path) -> bool:
@@ -47,6 +43,8 @@ class Store:
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: sqlite3.Connection | None = None) -> None:
         self.path, self._connection, self._lock = path, connection, lock
+        self._asked = time.monotonic()
+        connection.set_progress_handler(lambda: time.monotonic() - self._asked > _PATIENCE_SECONDS, 100_000)
 
     # --- opening -------------------------------------------------------------------------------------------
 
@@ -55,18 +53,25 @@ class Store:
         """Open a run for writing: make it, or continue it if its configuration is the same."""
         if path.exists() and not path.is_dir():
             raise StoredDataError(f"expected --out to be a folder, but {path} is a file")
-        if path.is_dir() and not is_run(path) and any(path.iterdir()):
+        # A process killed, or a disk full, at the very beginning leaves a lock and nothing else: that is no stranger's.
+        if path.is_dir() and not is_run(path) and any(not file.name.startswith(_LOCK) for file in path.iterdir()):
             raise StoredDataError(f"{path} is a folder of something else: choose a new one for the run")
-        path.mkdir(parents=True, exist_ok=True)
-        store = cls(path, _connect(path / _FILE), _locked(path))
         try:
-            store._connection.execute("PRAGMA journal_mode=WAL")
-            store._connection.execute("PRAGMA synchronous=NORMAL")
-            store._connection.executescript(_SCHEMA)
-            store._continue(config)
-        except sqlite3.Error as error:
-            store.close()
-            raise StoredDataError(f"{path} is damaged: {error}") from None
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoredDataError(f"cannot write {path}: {error.strerror or error}") from None
+        lock = locked(path / _LOCK)
+        try:
+            store = cls(path, connect(path / _FILE), lock)
+        except BaseException:
+            lock.close()
+            raise
+        try:
+            with store._writing():
+                store._connection.execute("PRAGMA journal_mode=WAL")
+                store._connection.execute("PRAGMA synchronous=NORMAL")
+                store._connection.executescript(SCHEMA)
+                store._continue(config)
         except BaseException:
             store.close()
             raise
@@ -84,7 +89,7 @@ class Store:
         """Open a run for reading only; it may be running."""
         if not is_run(path):
             raise StoredDataError(f"{path} is not a run: expected a folder written by `attribound certify`")
-        store = cls(path, _connect(path / _FILE, readonly=True))
+        store = cls(path, connect(path / _FILE, readonly=True))
         try:
             store._check()
         except BaseException:
@@ -114,7 +119,7 @@ class Store:
             if difference := self.config.difference(config):
                 raise AttriboundError(f"{self.path} was made differently ({difference}): choose another --out")
             config = config.including(self.config)
-        with self._connection:
+        with self._writing():
             self._put("format", FORMAT)
             self._put("config", config.to_json())
 
@@ -132,9 +137,19 @@ class Store:
 
     # --- writing -------------------------------------------------------------------------------------------
 
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction; a full disk, a read-only medium or a damaged file is one line that names the run."""
+        try:
+            self._asked = time.monotonic()
+            with self._connection:
+                yield
+        except sqlite3.DatabaseError as error:
+            raise StoredDataError(why(self.path, error)) from None
+
     def add(self, outcome: Outcome) -> None:
         """Store one input's record and pictures, all or nothing."""
-        with self._connection:
+        with self._writing():
             text = encode(outcome.record).decode()
             self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (outcome.item, text))
             for name, values in outcome.pictures.items():
@@ -142,7 +157,7 @@ class Store:
 
     def add_finding(self, finding: Finding, pictures: dict[str, FloatArray]) -> None:
         """Store what an attack found on one input, with pictures: the attacked map, the change."""
-        with self._connection:
+        with self._writing():
             text = msgspec.json.encode(finding).decode()
             self._connection.execute("INSERT OR REPLACE INTO findings VALUES (?, ?)", (finding.item, text))
             for name, values in pictures.items():
@@ -150,7 +165,7 @@ class Store:
 
     def note(self, key: str, value: Any) -> None:
         """Remember a fact about the run."""
-        with self._connection:
+        with self._writing():
             self._put(key, value)
 
     def _add_picture(self, item: int, name: str, values: FloatArray) -> None:
@@ -234,75 +249,42 @@ class Store:
 
     def _select(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
         try:
-            yield from self._connection.execute(query, values)
+            self._asked = time.monotonic()
+            for row in self._connection.execute(query, values):
+                yield row
+                self._asked = time.monotonic()
         except sqlite3.Error as error:
             raise StoredDataError(f"{self.path} holds a broken table: {error}") from None
 
     def _get(self, key: str) -> Any:
+        self._asked = time.monotonic()
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else json.loads(row[0])
 
 
 def copy_run(source: Path, out: Path) -> int:
     """Copy a run with SQLite's own backup, which is whole also while the run is written; returns the record count."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise StoredDataError(f"expected a new folder for the copy, but {out} exists")
     with Store.read(source) as store:
-        count = len(store.done())
-        out.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(sqlite3.connect(out / _FILE)) as target:
-            store._connection.backup(target)
+        try:
+            if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+                raise StoredDataError(f"expected a new folder for the copy, but {out} exists")
+            out.mkdir(parents=True, exist_ok=True)
+            return _back_up(store._connection, out / _FILE)
+        except OSError as error:
+            raise StoredDataError(f"cannot write {out}: {error.strerror or error}") from None
+
+
+def _back_up(connection: sqlite3.Connection, file: Path) -> int:
+    """All or nothing: half a copy is removed again, with its folder."""
+    try:
+        with contextlib.closing(sqlite3.connect(file)) as target:
+            connection.backup(target)
             target.execute("PRAGMA journal_mode=DELETE")
-    return count
-
-
-def _connect(file: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    try:
-        uri = file.resolve().as_uri() + ("?mode=ro" if readonly else "")
-        connection = sqlite3.connect(uri, uri=True, timeout=10)
-        connection.execute("PRAGMA trusted_schema=OFF")
-        connection.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.OperationalError:
-        if not readonly:
-            raise StoredDataError(f"cannot open {file} for writing") from None
-        connection = _connect_immutable(file)
-    except sqlite3.DatabaseError as error:
-        raise StoredDataError(f"{file.parent} is not a run: {error}") from None
-    _refuse_programs(connection, file)
-    return connection
-
-
-def _connect_immutable(file: Path) -> sqlite3.Connection:
-    """A folder that cannot be written to: nobody else can be writing there either, but somebody may have been."""
-    rest = file.with_name(file.name + "-wal")
-    if rest.exists() and rest.stat().st_size > 0:
-        raise StoredDataError(
-            f"{file.parent} cannot be written to and holds records that are not in {file.name} yet ({rest.name}): "
-            "copy the folder to where it can be written, or make the copy with `attribound copy`"
-        )
-    return sqlite3.connect(file.resolve().as_uri() + "?immutable=1", uri=True)
-
-
-def _refuse_programs(connection: sqlite3.Connection, file: Path) -> None:
-    """A run is plain tables: a view or trigger is a program, and may never end."""
-    try:
-        rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-    except sqlite3.Error as error:
-        connection.close()
-        raise StoredDataError(f"{file.parent} is not a run: {error}") from None
-    for kind, name, text in rows:
-        if kind not in ("table", "index") or str(text or "").lstrip().upper().startswith("CREATE VIRTUAL"):
-            connection.close()
-            raise StoredDataError(f"{file.parent} is not a run: it holds a {kind} {name!r}, which is a program")
-
-
-def _locked(path: Path) -> sqlite3.Connection:
-    """An exclusive lock that ends with the process, however it ends."""
-    lock = sqlite3.connect(path / _LOCK, timeout=0, isolation_level=None)
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError:
-        with contextlib.suppress(sqlite3.Error):
-            lock.close()
-        raise AttriboundError(f"{path} is being written by another process") from None
-    return lock
+            return int(target.execute("SELECT count(*) FROM records").fetchone()[0])
+    except BaseException as error:
+        for path in file.parent.iterdir():
+            path.unlink()
+        file.parent.rmdir()
+        if isinstance(error, sqlite3.Error):
+            raise StoredDataError(why(file.parent, error)) from None
+        raise

@@ -13,7 +13,7 @@ from typing import final
 import torch
 
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
-from attribound.runs.engines.parents import die_with
+from attribound.runs.engines.parents import deaf, die_with
 from attribound.runs.tasks import Outcome, Task
 from attribound.runs.work import Job, Worker
 
@@ -76,7 +76,8 @@ def _drain(
         while running or (queue and not stop()):
             while queue and len(running) < most and not stop():
                 task = queue.popleft()
-                running[pool.submit(_run, task)] = task
+                with deaf():
+                    running[pool.submit(_run, task)] = task
             for future in wait(running, _POLL_SECONDS, FIRST_COMPLETED).done:
                 outcome = future.result()
                 del running[future]

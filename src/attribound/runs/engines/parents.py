@@ -1,4 +1,4 @@
-"""A worker whose parent died has nobody to work for: it ends too, however and whenever the parent ended."""
+"""Workers and their parent: they end with it, however and whenever it ends, and its interrupts are not theirs."""
 
 import ctypes
 import os
@@ -6,6 +6,9 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 _DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG."""
@@ -22,6 +25,20 @@ def die_with(parent: int) -> None:
     if os.getppid() != parent:
         os._exit(1)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Processes started within never hear an interrupt, not even while they load; this one hears it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # it unblocks the signal when it starts by itself
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _watch(parent: int) -> None:

@@ -1,9 +1,13 @@
 """The same work as Ray actors, here or on a cluster. The only file that imports ray."""
 
 import logging
+import os
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, final
 
 import ray
@@ -35,12 +39,14 @@ class Ray(Engine):
         """Outcomes as they come; at most two tasks per actor are out at any moment."""
         started = not ray.is_initialized()
         if started:
+            warden = _post_warden()
             ray.init(address=self.address, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
         try:
             yield from self._outcomes(job, tasks, stop)
         finally:
             if started:
                 ray.shutdown()
+                _dismiss(warden)
 
     def _room(self) -> int:
         """How many actors the cluster can hold: one that waits for room would keep its tasks waiting too."""
@@ -70,6 +76,25 @@ class Ray(Engine):
                 handle, task = running.pop(reference)
                 idle.append(handle)
                 yield _result(reference, task)
+
+
+def _post_warden() -> subprocess.Popen[bytes] | None:
+    """A process that ends Ray's agents should this one be killed: by themselves they live on for a minute."""
+    if sys.platform != "linux":
+        return None
+    program = Path(__file__).with_name("warden.py")
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", str(program), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _dismiss(warden: subprocess.Popen[bytes] | None) -> None:
+    if warden is not None:
+        warden.kill()
+        warden.wait()
 
 
 class _Actor:

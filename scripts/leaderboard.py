@@ -4,7 +4,7 @@ Reads each run and its audit, checks every record against its evidence, and writ
 source) and results/leaderboard.md (the page). A row of the same model, data, method and noise is replaced. Without
 arguments the page is written again. `--imagenet` takes the rows of results/imagenet.json and imagenet-attacks.json.
 Rows say what was proved; a run with an assumed limit, a doubtful record, a failed or missing input or a violated
-certificate is refused.
+certificate is refused: the others are added, and the exit code is 1.
 """
 
 import argparse
@@ -59,7 +59,7 @@ COLUMNS = """## What the columns mean
   change up to 0.1.
 - **fidelity**: median cosine of smoothed and plain map. A high epsilon with a low fidelity is a stable map of
   something else.
-- **accuracy**: on the whole test set, from the model's card (photographs: on those of the row); **under noise**:
+- **accuracy**: on the whole test set, from the model's card (without one: on the row's inputs); **under noise**:
   share of the row's noisy inputs that are classified as labelled.
 - **attack gap**: worst cosine that attacks found at the certified epsilon, less 0.8: what neither side knows. No
   certificate was violated, or its row would not be here.
@@ -80,7 +80,8 @@ python scripts/leaderboard.py my-run
 ```
 
 The rows above were made by `python scripts/measure_leaderboard.py --runs DIR --cifar10 DIR`, then `python
-scripts/leaderboard.py DIR/* --imagenet`.
+scripts/leaderboard.py DIR/* --imagenet`. The first script lists the runs of shipped models; those of its lines that
+have no row here have not been measured yet.
 """
 
 
@@ -237,17 +238,21 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "leaderboard.json")
     chosen = parser.parse_args()
     rows = json.loads(chosen.out.read_text()) if chosen.out.exists() else []
-    try:
-        new = [row_of(path) for path in chosen.runs]
-        if chosen.imagenet:
-            rows = [row for row in rows if row["source"] != IMAGENET]
-            new += imagenet_rows()
-    except AttriboundError as error:
-        sys.exit(f"error: {error}")
+    new, refused = [], []
+    for path in chosen.runs:
+        try:
+            new.append(row_of(path))
+        except AttriboundError as error:
+            refused.append(f"error: {error}")
+    if chosen.imagenet:
+        rows = [row for row in rows if row["source"] != IMAGENET]
+        new += imagenet_rows()
     rows = merged(rows, new)
     chosen.out.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
     chosen.out.with_suffix(".md").write_text(markdown(rows))
     print(f"{len(rows)} rows in {chosen.out}")
+    if refused:
+        sys.exit("\n".join(refused))
 
 
 if __name__ == "__main__":

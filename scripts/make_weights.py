@@ -112,6 +112,12 @@ RECIPES = {
         Brief(Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
         Schedule(epochs=1, batch=64, rate=1e-3),
         0.25,
+        then=(
+            (
+                Brief(Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
+                Schedule(epochs=1, batch=64, rate=2e-4),
+            ),
+        ),
         start="cifar10-resnet20-noise",
     ),
     "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),

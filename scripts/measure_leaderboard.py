@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attribound.cli import run
+from attribound.models import SHIPPED
 
 SAMPLES = 2048
 ITEMS = {"mnist": 10, "cifar10": 5}
@@ -50,6 +51,7 @@ ENTRIES = (
     Entry("mnist-cnn-igr", "gaussian:0.5"),
     Entry("mnist-cnn-ig-norm", "gaussian:0.5"),
     Entry("cifar10-resnet20-noise", "gaussian:0.25", "gradcam"),
+    Entry("cifar10-resnet20-consistency", "gaussian:0.25"),
     Entry("cifar10-resnet20", "gaussian:0.25"),
     Entry("cifar10-resnet20", "gaussian:0.25", denoiser="denoiser-cifar10"),
     Entry("mnist-cnn-noise", "gaussian:0.5", "gradcam"),
@@ -76,7 +78,9 @@ def main() -> None:
     parser.add_argument("--cifar10", type=Path)
     chosen = parser.parse_args()
     for entry in ENTRIES:
-        if entry.kind == "mnist":
+        if entry.model not in SHIPPED:
+            print(f"{entry.model} is not shipped in this version", flush=True)
+        elif entry.kind == "mnist":
             measure(entry, "mnist-sample", chosen.runs / entry.name)
         elif chosen.cifar10:
             measure(entry, f"cifar10:{chosen.cifar10}", chosen.runs / entry.name)

@@ -33,7 +33,7 @@ CONTENTS = re.compile(r'<span class="md-ellipsis">.*?</span>', re.DOTALL)
 TEXT = re.compile(r"\\\((.*?)\\\)", re.DOTALL)
 LONG = 24
 """A formula in a sentence with more letters than this may need to scroll on a phone."""
-COMMANDS = "<!-- commands -->"
+COMMANDS, NAMES = "<!-- commands -->", "<!-- names -->"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -65,6 +65,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         page.meta["hide"] = ["toc"]  # wide tables want the room
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, commands())
+    if NAMES in markdown:
+        markdown = markdown.replace(NAMES, names())
 
     def replace(match: re.Match[str]) -> str:
         target = resolve(match[2])
@@ -119,6 +121,15 @@ def commands() -> str:
                 yield from sections(one, inner, context)
 
     return "\n".join(sections(get_command(app), "attribound", None))
+
+
+def names() -> str:
+    """Entries for public names that no page of the reference has yet."""
+    from attribound import __all__ as public
+
+    written = "".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
+    known = set(re.findall(r"^::: attribound\.(\w+)", written, re.MULTILINE)) | {"__version__"}
+    return "\n\n".join(f"::: attribound.{name}" for name in public if name not in known)
 
 
 def _pages(nav: list[Any]) -> Iterator[str]:

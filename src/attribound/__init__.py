@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from attribound.models import Denoised as Denoised
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
+    from attribound.report.handmade import save_report as save_report
     from attribound.report.plots import plot as plot
     from attribound.report.words import highlight as highlight
     from attribound.sampling import TopK as TopK
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "attack": "attacks",
     "plot": "report.plots",
+    "save_report": "report.handmade",
     "highlight": "report.words",
     "min_radius": "search",
     "AttriboundError": "errors",

@@ -11,7 +11,7 @@ from attribound.bounds.cells import CellFact
 from attribound.bounds.facts import Basis
 from attribound.bounds.law import Law
 from attribound.bounds.proportions import proportion_lower
-from attribound.checks import FloatArray
+from attribound.checks import NORM_SLACK, FloatArray
 from attribound.errors import ArgumentError
 
 _SLACK = 1e-12
@@ -104,7 +104,7 @@ def order_radii(
     Returns:
         (...) radii, 0.0 where nothing is proved.
     """
-    largest = math.sqrt(2.0) * limit
+    largest = math.sqrt(2.0) * limit * (1 + NORM_SLACK)
     if (start < -largest).any():
         raise ArgumentError(f"expected `start` >= {-largest:g}, the least difference, got {float(start.min()):g}")
     known, where = np.unique(counts, return_inverse=True)

@@ -112,12 +112,13 @@ def _run_note(state: Any, cosine: float) -> str:
 def show_summary(summary: Summary, name: str) -> None:
     """A run in three tables, with everything a reader must know to judge them."""
     console, config = Console(), summary.config
+    noise = config.noise if config.units is None else f"{config.noise} in units per feature"
     counts = ", ".join(f"{count} {status}" for status, count in sorted(summary.counts.items())) or "no records yet"
     lines = [
         f"{name}: {summary.total} inputs: {counts}"
         + ("" if summary.correct is None else f"; certified and classified as labelled: {summary.correct}"),
         f"{config.model} on {config.data}; {' '.join((config.attribution, *config.maps))}, {config.bound}; "
-        f"noise {config.noise}; {config.samples:,} samples, alpha {config.alpha:g}, seed {config.seed}",
+        f"noise {noise}; {config.samples:,} samples, alpha {config.alpha:g}, seed {config.seed}",
         _what_alpha_means(summary),
     ]
     if summary.accuracy is not None and summary.accuracy_noisy is not None:

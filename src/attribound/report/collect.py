@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from attribound.bounds.orders import Orders
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import Record
 from attribound.errors import AttriboundError, StoredDataError
@@ -63,6 +64,7 @@ class Collected:
         kept: the rows that the page's table holds.
         drawn: those of them that can be opened.
         trusted: by drawn row, which cells are proved up to which epsilon; see `report.trust`.
+        reasons: by drawn row, up to which epsilon each of its counted features provably stays one of the largest.
         findings: what attacks found, by row.
         classes: names of the classes; may be shorter than their number.
         features: names of the features, for tables; may be empty.
@@ -79,6 +81,7 @@ class Collected:
     kept: list[int]
     drawn: list[int]
     trusted: dict[int, dict[str, Any]]
+    reasons: dict[int, dict[int, float]]
     findings: dict[int, Finding]
     classes: list[str]
     features: list[str]
@@ -143,6 +146,7 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
             for row, record in reader.records.items()
             if (found := trust(record, proofs.scale.digits, len(drawn))) is not None
         },
+        reasons={row: _reaches(record) for row, record in reader.records.items()},
         findings={place[item]: one for item, one in findings.items() if item in place},
         classes=_names(store.recall("classes")),
         features=_names(store.recall("features")),
@@ -152,6 +156,14 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
         downloads=reader.downloads.finish(),
         scan=checked,
     )
+
+
+def _reaches(record: Record) -> dict[int, float]:
+    """From the evidence, whatever is stated."""
+    orders = record.evidence().facts.get(Orders)
+    if not isinstance(orders, Orders):
+        return {}
+    return dict(zip(orders.places, orders.among(len(orders.places)).tolist(), strict=True))
 
 
 def _kept(count: int, needed: Sequence[int]) -> list[int]:

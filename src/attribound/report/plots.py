@@ -61,12 +61,12 @@ def plot(
         certificate: what is drawn.
         image: the input, (H, W), (C, H, W) or (H, W, 3). A map coarser than it is laid over it.
         plain: the map without noise.
-        features: names of the features, for maps that are rows of numbers.
+        features: names of the features, for maps that are rows of numbers; default: those that the certificate has.
         attacked: what `attribound.attack` found: the map after it, the attacked input and the change, amplified.
         fraction: draw the trust mask at this fraction of hot cells, one of those that were counted.
         epsilon: the size of change that the trust mask speaks of; default: the largest certified for cosine 0.8.
     """
-    panels = _panels(certificate, _array(image), _array(plain), features)
+    panels = _panels(certificate, _array(image), _array(plain), features or certificate.features)
     if attacked is not None:
         panels[-1:-1] = _attack_panels(attacked, _array(image))
     if fraction is not None:
@@ -93,7 +93,7 @@ def plot_rows(
 ) -> Picture:
     """One row per certificate."""
     rows = [
-        _panels(one, _array(image), _array(plain), None)
+        _panels(one, _array(image), _array(plain), one.features)
         for one, image, plain in zip(certificates, pictures, plains, strict=True)
     ]
     figure = _row_of(rows)

@@ -12,6 +12,9 @@ from attribound.report.collect import Collected
 from attribound.rounding import confidence, exact_text, in_units, lower_quantile, percent, round_down
 from attribound.runs import RunConfig
 
+IN_PYTHON = "made in Python"
+"""What stands for model and data where certificates have no run."""
+
 LIMITS = (
     "It is about the smoothed map, the exact average over noise. Nothing is proved about the plain map beside it; for "
     "smoothed maps as they are sampled, the numbers named so hold.",
@@ -68,7 +71,24 @@ def facts(run: Collected) -> list[Fact]:
         fact("Records", _counts(run), warn=bool(summary.counts.get("error"))),
         *_medians(run),
         *_meaning(run),
+        *_reasons(run),
         fact("Attacks", _attacks(run), warn=bool(run.violated)),
+    ]
+
+
+def _reasons(run: Collected) -> list[Fact]:
+    """How far the largest features stay the largest, where that was counted."""
+    orders = run.summary.orders
+    if orders is None:
+        return []
+    stay = ", ".join(f"{count} up to {round_down(reach, 3)}" for count, reach in orders["stay"].items())
+    note = "ASSUMED: " if run.assumed else ""
+    return [
+        fact(
+            f"Top {orders['reasons']} reasons that stay",
+            f"{note}{stay}; in order up to {round_down(orders['in_order'], 3)} (median epsilon)",
+            warn=run.assumed,
+        )
     ]
 
 
@@ -156,11 +176,15 @@ def notes(run: Collected) -> list[str]:
 
 def command(config: RunConfig, out: str) -> str:
     """The exact command that repeats a run."""
+    if config.model == IN_PYTHON:
+        return "made in Python, with attribound.certify: see the records for seeds and settings"
     words = ["attribound", "certify", "--model", config.model, "--data", config.data]
     words += ["--arch", config.arch] if config.arch else []
     words += ["--denoiser", config.denoiser] if config.denoiser else []
     words += ["--attribution", config.attribution]
     words += [word for shape in config.maps for word in ("--map", shape)]
+    words += ["--target", config.target] if config.target is not None else []
+    words += ["--reasons", str(config.reasons)] if config.reasons else []
     words += ["--cells", ",".join(map(exact_text, config.cells))] if config.cells else []
     words += ["--output", config.output, "--bound", config.bound]
     alpha = Decimal(repr(config.alpha)) * max(config.simultaneous, 1)

@@ -50,7 +50,7 @@ def test_who_what_how(certified, tmp_path) -> None:
         "Prepared by",
         "Signature",
         *CLAUSES,
-        "Proof (certified): ",
+        "proof (certified): ",
         "no statement of conformity",
         "No attack was made in this run",
     ):
@@ -72,7 +72,7 @@ def test_counts_agree_with_the_ordinary_page(certified, tmp_path) -> None:
         records = list(store.records())
     reaching = [one for one in records if one.max_epsilon["0.8"] >= float(seen.shown_epsilon)]
     assert seen.proved == len(reaching) >= 1
-    assert f"Proof (certified): {len(reaching)}. Counterexample (violated): 0." in page.text
+    assert f"proof (certified): {len(reaching)}, counterexample (violated): 0," in page.text
 
 
 def test_a_violation_is_a_counterexample_and_an_alarm(synthesise, template, tmp_path) -> None:
@@ -80,7 +80,7 @@ def test_a_violation_is_a_counterexample_and_an_alarm(synthesise, template, tmp_
     run = synthesise(outcomes, findings=[finding(outcomes[0], worst=0.4, worst_most=0.5)], classes=[EVIL] * 10)
     page = page_of(run, tmp_path, by=EVIL)
     assert "VIOLATED" in page.text
-    assert "Counterexample (violated): 1" in page.text
+    assert "counterexample (violated): 1" in page.text
     assert page.text.count("counterexample") >= 2
     assert "Certificates broken: 1" in page.text
     assert page.scripts == [], "nothing that a run holds can speak for itself"
@@ -98,10 +98,24 @@ def test_an_assumed_limit_is_no_proof(synthesise, template, tmp_path) -> None:
     ]
     run = synthesise(outcomes, bound="assumed:1.0")
     page = page_of(run, tmp_path)
-    assert "Proof (certified): 0." in page.text
+    assert "proof (certified): 0," in page.text
     assert "The limit is ASSUMED: none of these numbers is a certificate." in page.text
     with Store.read(run) as store:
         assert "ASSUMED" in model_card(store)
+
+
+def test_a_changed_record_proves_nothing_to_an_auditor(synthesise, template, tmp_path) -> None:
+    run = synthesise(template[1])
+    with Store.read(run) as store:
+        before = audit.read(store).outcomes["proof"]
+    connection = sqlite3.connect(run / "run.sqlite")
+    with connection:
+        connection.execute("UPDATE records SET record = replace(record, '\"seconds\":', '\"seconds\":1')")
+    connection.close()
+    page = page_of(run, tmp_path)
+    assert before >= 1
+    assert "proof (certified): 0, counterexample (violated): 0, inconclusive (uncertified): 4" in page.text
+    assert "its seal does not fit" in page.text
 
 
 def test_examples_show_mask_and_attack(celled, tmp_path) -> None:

@@ -66,6 +66,20 @@ class Audit:
         counts = self.verdict.counts.holds[self.verdict.cosine]
         return counts[self.verdict.stop] if counts else 0
 
+    def outcome(self, row: int) -> str:
+        """In the words of ISO/IEC 24029-2; a record that is not as it should be proves nothing to an auditor."""
+        run, finding = self.run, self.run.findings.get(row)
+        if finding is not None and finding.violated:
+            return "counterexample"
+        reached = int(run.proofs.units[row, self.verdict.cosine]) >= self.epsilon > 0
+        sound = not run.assumed and run.rows[row].item not in run.summary.doubtful
+        return "proof" if reached and sound else "inconclusive"
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """How many of all inputs have which outcome."""
+        return Counter(map(self.outcome, range(len(self.run.rows))))
+
     @property
     def shown_epsilon(self) -> str:
         """The size of change in question."""
@@ -105,7 +119,7 @@ def render(store: Store, by: str = "") -> str:
         alarms=wording.alarms(run),
         examples=_examples(store, audit),
         rows=[_row(audit, row) for row in run.kept[:MOST_ROWS]],
-        clauses=norms.clauses(run, audit.proved, audit.question),
+        clauses=norms.clauses(run, audit.question, audit.outcomes),
         disclaimer=norms.DISCLAIMER,
         theorem=wording.theorem(run),
         limits=wording.LIMITS,
@@ -220,14 +234,13 @@ def _row(audit: Audit, row: int) -> dict[str, Any]:
     run, one = audit.run, audit.run.rows[row]
     units, column = run.proofs.units[row], audit.verdict.cosine
     finding = run.findings.get(row)
-    outcome = "proof" if units[column] >= audit.epsilon > 0 and not run.assumed else "inconclusive"
     return {
         "item": str(one.item),
         "label": _class(run, one.label),
         "predicted": _class(run, one.prediction),
         "status": one.status,
         "epsilon": "" if one.status == "error" else in_units(int(units[column]), run.proofs.scale.digits),
-        "outcome": "counterexample" if finding is not None and finding.violated else outcome,
+        "outcome": audit.outcome(row),
         "attack": "" if finding is None else f"{round_down(finding.worst, 3)} at {round_down(finding.epsilon, 3)}",
         "note": one.note,
     }

@@ -80,7 +80,8 @@ def test_a_violation_is_a_counterexample_and_an_alarm(synthesise, template, tmp_
     run = synthesise(outcomes, findings=[finding(outcomes[0], worst=0.4, worst_most=0.5)], classes=[EVIL] * 10)
     page = page_of(run, tmp_path, by=EVIL)
     assert "VIOLATED" in page.text
-    assert "counterexample (violated): 1" in page.text
+    assert "proof (certified): 0, counterexample (violated): 1, inconclusive (uncertified): 3" in page.text
+    assert "Claimed, not to be trusted" in page.text
     assert page.text.count("counterexample") >= 2
     assert "Certificates broken: 1" in page.text
     assert page.scripts == [], "nothing that a run holds can speak for itself"

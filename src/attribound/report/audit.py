@@ -24,6 +24,7 @@ from attribound.runs import Store
 MOST_ROWS, MOST_EXAMPLES = 300, 6
 """So many records are listed and so many drawn; the evidence pack holds all."""
 _FEATURES = 10
+_HEADINGS = {"certified": "Proved", "assumed": "Would follow from a guess", "claimed": "Claimed, not to be trusted"}
 _TRUST = {"hot": "proved among the largest", "cold": "proved not among the largest", "open": "unproved", "": ""}
 
 
@@ -67,12 +68,16 @@ class Audit:
         return counts[self.verdict.stop] if counts else 0
 
     def outcome(self, row: int) -> str:
-        """In the words of ISO/IEC 24029-2; a record that is not as it should be proves nothing to an auditor."""
+        """In the words of ISO/IEC 24029-2.
+
+        A record that is not as it should be proves nothing to an auditor, and nothing does in a run whose limit is
+        assumed or one of whose certificates was broken.
+        """
         run, finding = self.run, self.run.findings.get(row)
         if finding is not None and finding.violated:
             return "counterexample"
         reached = int(run.proofs.units[row, self.verdict.cosine]) >= self.epsilon > 0
-        sound = not run.assumed and run.rows[row].item not in run.summary.doubtful
+        sound = word_for(run) == "certified" and run.rows[row].item not in run.summary.doubtful
         return "proof" if reached and sound else "inconclusive"
 
     @property
@@ -116,6 +121,7 @@ def render(store: Store, by: str = "") -> str:
         unknown=_unknown(audit),
         quantiles=quantiles(run),
         word=word_for(run),
+        heading=_HEADINGS[word_for(run)],
         alarms=wording.alarms(run),
         examples=_examples(store, audit),
         rows=[_row(audit, row) for row in run.kept[:MOST_ROWS]],

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import zipfile
@@ -49,7 +50,7 @@ def test_who_what_how(certified, tmp_path) -> None:
         "Prepared by",
         "Signature",
         *CLAUSES,
-        "Proof (certified): ",
+        "proof (certified): ",
         "no statement of conformity",
         "No attack was made in this run",
     ):
@@ -71,7 +72,7 @@ def test_counts_agree_with_the_ordinary_page(certified, tmp_path) -> None:
         records = list(store.records())
     reaching = [one for one in records if one.max_epsilon["0.8"] >= float(seen.shown_epsilon)]
     assert seen.proved == len(reaching) >= 1
-    assert f"Proof (certified): {len(reaching)}. Counterexample (violated): 0." in page.text
+    assert f"proof (certified): {len(reaching)}, counterexample (violated): 0," in page.text
 
 
 def test_a_violation_is_a_counterexample_and_an_alarm(synthesise, template, tmp_path) -> None:
@@ -79,7 +80,8 @@ def test_a_violation_is_a_counterexample_and_an_alarm(synthesise, template, tmp_
     run = synthesise(outcomes, findings=[finding(outcomes[0], worst=0.4, worst_most=0.5)], classes=[EVIL] * 10)
     page = page_of(run, tmp_path, by=EVIL)
     assert "VIOLATED" in page.text
-    assert "Counterexample (violated): 1" in page.text
+    assert "proof (certified): 0, counterexample (violated): 1, inconclusive (uncertified): 3" in page.text
+    assert "Claimed, not to be trusted" in page.text
     assert page.text.count("counterexample") >= 2
     assert "Certificates broken: 1" in page.text
     assert page.scripts == [], "nothing that a run holds can speak for itself"
@@ -97,10 +99,24 @@ def test_an_assumed_limit_is_no_proof(synthesise, template, tmp_path) -> None:
     ]
     run = synthesise(outcomes, bound="assumed:1.0")
     page = page_of(run, tmp_path)
-    assert "Proof (certified): 0." in page.text
+    assert "proof (certified): 0," in page.text
     assert "The limit is ASSUMED: none of these numbers is a certificate." in page.text
     with Store.read(run) as store:
         assert "ASSUMED" in model_card(store)
+
+
+def test_a_changed_record_proves_nothing_to_an_auditor(synthesise, template, tmp_path) -> None:
+    run = synthesise(template[1])
+    with Store.read(run) as store:
+        before = audit.read(store).outcomes["proof"]
+    connection = sqlite3.connect(run / "run.sqlite")
+    with connection:
+        connection.execute("UPDATE records SET record = replace(record, '\"seconds\":', '\"seconds\":1')")
+    connection.close()
+    page = page_of(run, tmp_path)
+    assert before >= 1
+    assert "proof (certified): 0, counterexample (violated): 0, inconclusive (uncertified): 4" in page.text
+    assert "its seal does not fit" in page.text
 
 
 def test_examples_show_mask_and_attack(celled, tmp_path) -> None:
@@ -210,9 +226,8 @@ def test_what_was_changed_is_found_with_python_alone(pack, harm) -> None:
     assert "attribound is not installed" in said
 
 
-def test_a_forged_record_in_the_run_is_found_by_deriving_anew(pack) -> None:
-    import sqlite3
-
+def test_a_forged_record_in_the_run_is_found_by_deriving_anew(pack, capsys) -> None:
+    """What verify.py calls where attribound is installed."""
     connection = sqlite3.connect(pack / "run" / "run.sqlite")
     with connection:
         text = connection.execute("SELECT record FROM records WHERE item = 0").fetchone()[0]
@@ -220,7 +235,7 @@ def test_a_forged_record_in_the_run_is_found_by_deriving_anew(pack) -> None:
         record["max_epsilon"]["0.8"] = 9.0
         connection.execute("UPDATE records SET record = ? WHERE item = 0", (json.dumps(record),))
     connection.close()
-    code, said = check(pack)
+    code, said, _ = call(capsys, "verify", pack / "run")
     assert code == 1
     assert "item 0: states more than follows from its evidence" in said
 

@@ -30,7 +30,7 @@ def made(tmp_path_factory) -> dict[str, Path]:
     base = msgspec.structs.replace(CONFIG, samples=512, items=3, pictures=3, maps=("pooled:7",))
     changes = {
         "one": {},
-        "longer": {"samples": 2048, "seed": 5},
+        "longer": {"samples": 1024, "seed": 5},
         "other": {"model": "mnist-cnn", "items": 2},
         "small": {"pictures": 0, "items": 1, "maps": ()},
     }
@@ -55,7 +55,7 @@ def test_the_same_explanation_sampled_twice(runs) -> None:
         assert most == 1.0
         assert pair.alpha == 2 * CONFIG.alpha
         assert pair.epsilons["0.8"][1] > pair.epsilons["0.8"][0]
-    assert "samples 512 -> 2048, seed 0 -> 5" in found.differences
+    assert "samples 512 -> 1024, seed 0 -> 5" in found.differences
     assert "all 3 hold at once with probability at least 99.4 %" in found.sentences[1]
 
 

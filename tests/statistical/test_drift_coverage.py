@@ -28,7 +28,7 @@ def cosine(first: np.ndarray, second: np.ndarray) -> float:
 def test_intervals_from_real_draws_hold() -> None:
     """Both maps from the same seed, so from the same noise. More than 0.2 + 4.5 standard errors: chance 4e-6."""
     fields = [Unit(HalfSpaces(DIRECTIONS, torch.tensor(one, dtype=torch.float64))) for one in THRESHOLDS]
-    truth, runs = cosine(*map(exact, THRESHOLDS)), 60
+    truth, runs = cosine(*map(exact, THRESHOLDS)), 40
     misses, widths, x = 0, [], torch.zeros(PAIRS, dtype=torch.float64)
     for seed in range(runs):
         found = [

@@ -36,8 +36,10 @@ Your model:  attribound tune      find the noise level
 Many inputs: attribound certify   certify a data set; resumes, uses every core
              attribound show      summarise it
              attribound report    one page to read, share and question
-             attribound export    its records as csv, json, latex, parquet
+             attribound export    its records as csv, json, latex, parquet; a pack of evidence
              attribound copy      a safe copy of a run, also while it is written
+Pipelines:   attribound gate      stop when too few explanations are certified
+             attribound compare   which explanations changed between two runs
 In doubt:    attribound attack    attack what was certified
              attribound replay    score a violation again
              attribound verify    check a stored certificate or a whole run

@@ -23,6 +23,9 @@ from attribound.runs import Store
 
 MOST_ROWS, MOST_EXAMPLES = 300, 6
 """So many records are listed and so many drawn; the evidence pack holds all."""
+_FEATURES = 10
+_HEADINGS = {"certified": "Proved", "assumed": "Would follow from a guess", "claimed": "Claimed, not to be trusted"}
+_TRUST = {"hot": "proved among the largest", "cold": "proved not among the largest", "open": "unproved", "": ""}
 
 
 @final
@@ -64,6 +67,24 @@ class Audit:
         counts = self.verdict.counts.holds[self.verdict.cosine]
         return counts[self.verdict.stop] if counts else 0
 
+    def outcome(self, row: int) -> str:
+        """In the words of ISO/IEC 24029-2.
+
+        A record that is not as it should be proves nothing to an auditor, and nothing does in a run whose limit is
+        assumed or one of whose certificates was broken.
+        """
+        run, finding = self.run, self.run.findings.get(row)
+        if finding is not None and finding.violated:
+            return "counterexample"
+        reached = int(run.proofs.units[row, self.verdict.cosine]) >= self.epsilon > 0
+        sound = word_for(run) == "certified" and run.rows[row].item not in run.summary.doubtful
+        return "proof" if reached and sound else "inconclusive"
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """How many of all inputs have which outcome."""
+        return Counter(map(self.outcome, range(len(self.run.rows))))
+
     @property
     def shown_epsilon(self) -> str:
         """The size of change in question."""
@@ -100,10 +121,11 @@ def render(store: Store, by: str = "") -> str:
         unknown=_unknown(audit),
         quantiles=quantiles(run),
         word=word_for(run),
+        heading=_HEADINGS[word_for(run)],
         alarms=wording.alarms(run),
         examples=_examples(store, audit),
         rows=[_row(audit, row) for row in run.kept[:MOST_ROWS]],
-        clauses=norms.clauses(run, audit.proved, audit.question),
+        clauses=norms.clauses(run, audit.question, audit.outcomes),
         disclaimer=norms.DISCLAIMER,
         theorem=wording.theorem(run),
         limits=wording.LIMITS,
@@ -218,14 +240,13 @@ def _row(audit: Audit, row: int) -> dict[str, Any]:
     run, one = audit.run, audit.run.rows[row]
     units, column = run.proofs.units[row], audit.verdict.cosine
     finding = run.findings.get(row)
-    outcome = "proof" if units[column] >= audit.epsilon > 0 and not run.assumed else "inconclusive"
     return {
         "item": str(one.item),
         "label": _class(run, one.label),
         "predicted": _class(run, one.prediction),
         "status": one.status,
         "epsilon": "" if one.status == "error" else in_units(int(units[column]), run.proofs.scale.digits),
-        "outcome": "counterexample" if finding is not None and finding.violated else outcome,
+        "outcome": audit.outcome(row),
         "attack": "" if finding is None else f"{round_down(finding.worst, 3)} at {round_down(finding.epsilon, 3)}",
         "note": one.note,
     }
@@ -247,7 +268,7 @@ def _examples(store: Store, audit: Audit) -> list[dict[str, Any]]:
 
 
 def _example(audit: Audit, row: int, detail: dict[str, Any]) -> dict[str, Any]:
-    found = _row(audit, row) | {"pictures": detail["pictures"], "over": "cells" in detail, "mask": None}
+    found = _row(audit, row) | {"pictures": detail["pictures"], "over": "cells" in detail, "mask": None, "features": []}
     found["cosines"] = detail["cosines"]
     found["change"] = detail.get("change")
     votes = detail["votes"]
@@ -261,8 +282,10 @@ def _example(audit: Audit, row: int, detail: dict[str, Any]) -> dict[str, Any]:
             "words": f"trust mask (largest {float(part):.0%}): {marks.count('hot')} cells proved hot, "
             f"{marks.count('cold')} cold, {marks.count('open')} unproved",
         }
-    features = detail.get("features")
-    found["features"] = _features(features) if features else []
+    if features := detail.get("features"):
+        cells = next(iter(votes["fractions"].values())) if votes else []
+        marks = [_mark(cells[at], audit.epsilon) if cells else "" for at in features["places"]]
+        found["features"] = _features(features, marks)
     return found
 
 
@@ -272,9 +295,10 @@ def _mark(units: int, epsilon: int) -> str:
     return "hot" if units > 0 else "cold"
 
 
-def _features(features: dict[str, Any]) -> list[dict[str, Any]]:
-    names: Sequence[str] = features["names"]
+def _features(features: dict[str, Any], marks: Sequence[str]) -> list[dict[str, Any]]:
+    """The largest features by name, with what is proved about each of them."""
+    columns: dict[str, list[float]] = features["values"]
     return [
-        {"name": name, "values": {kind: f"{values[at]:+.3f}" for kind, values in features["values"].items()}}
-        for at, name in enumerate(names[:10])
+        {"name": name, "values": {kind: f"{values[at]:+.3f}" for kind, values in columns.items()}, "mark": _TRUST[mark]}
+        for at, (name, mark) in enumerate(zip(features["names"][:_FEATURES], marks, strict=False))
     ]

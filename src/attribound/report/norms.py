@@ -3,6 +3,7 @@
 References and what they ask for are ours in short; the texts themselves decide.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from attribound.report.collect import Collected
@@ -23,19 +24,19 @@ class Clause(NamedTuple):
     limits: str
 
 
-def clauses(run: Collected, proved: int, question: str) -> list[Clause]:
+def clauses(run: Collected, question: str, outcomes: Mapping[str, int]) -> list[Clause]:
     """The table, filled for a run.
 
     Args:
         run: the run.
-        proved: inputs for which the question is proved.
-        question: in words.
+        question: what is asked of every input, in words.
+        outcomes: how many inputs are a proof, a counterexample, inconclusive.
     """
-    return [*_ai_act(run, proved, question), _iso(run, proved, question), _nist(run), _banking(run)]
+    return [*_ai_act(run, question, outcomes), _iso(run, question, outcomes), _nist(run), _banking(run)]
 
 
-def _ai_act(run: Collected, proved: int, question: str) -> list[Clause]:
-    total, attacked = run.summary.total, len(run.findings)
+def _ai_act(run: Collected, question: str, outcomes: Mapping[str, int]) -> list[Clause]:
+    total, attacked, proved = run.summary.total, len(run.findings), outcomes.get("proof", 0)
     return [
         Clause(
             "EU AI Act (Regulation 2024/1689), Annex IV, 2(g)",
@@ -63,16 +64,21 @@ def _ai_act(run: Collected, proved: int, question: str) -> list[Clause]:
     ]
 
 
-def _iso(run: Collected, proved: int, question: str) -> Clause:
-    total, broken = run.summary.total, len(run.violated)
-    held = 0 if run.assumed else max(proved - broken, 0)
+def _iso(run: Collected, question: str, outcomes: Mapping[str, int]) -> Clause:
+    counted = ", ".join(
+        f"{words}: {outcomes.get(outcome, 0)}"
+        for outcome, words in (
+            ("proof", "proof (certified)"),
+            ("counterexample", "counterexample (violated)"),
+            ("inconclusive", "inconclusive (uncertified)"),
+        )
+    )
     return Clause(
         "ISO/IEC 24029-2:2023",
         "Formal methods for the robustness of neural networks: a property, a domain, and an outcome that is a proof, a "
         "counterexample or inconclusive.",
         f"Property: stability of the smoothed map ({question}). Domain: all changes up to that size around each of the "
-        f"{total} inputs. Proof (certified): {held}. Counterexample (violated): {broken}. Inconclusive (uncertified): "
-        f"{total - held - broken}.",
+        f"{run.summary.total} inputs. Outcome: {counted}.",
         f"The proofs are statistical: each holds with probability at least 1 - {exact_text(run.alpha)}. The method is "
         "incomplete: inconclusive does not mean unstable. They are about these inputs, not about all.",
     )

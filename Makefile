@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo demo-photos test slow quick check bench soundness torture hashed audit browser clean
+.PHONY: demo demo-photos test slow quick check bench soundness torture hashed audit docs dist browser clean
 
 demo: $(READY)
 	$(BIN)/attribound demo
@@ -56,7 +56,18 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-# The report is tested in Debian's Chromium; without it, and without the right to install it, those tests are skipped.
+# The documentation site in site/, strictly: a warning is an error. Needs no network, neither to build nor to read.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "wrote site/index.html; to read with search: $(BIN)/python -m http.server --directory site"
+
+# Wheel and source archive in dist/, checked in a fresh environment elsewhere that borrows torch from .venv.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python scripts/check_dist.py dist
+
+# The report and the site are tested in Debian's Chromium; without it, and without the right to install it, those tests are skipped.
 browser:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
 	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing chromium for the browser tests" \
@@ -70,4 +81,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .audit attribound-demo artefacts
+	rm -rf .venv .audit attribound-demo artefacts site dist

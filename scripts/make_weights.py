@@ -22,6 +22,7 @@ from attribound.models import DENOISERS, SHIPPED, load_denoiser, load_shipped, m
 from attribound.noise import Gaussian
 from attribound.training import (
     Augmented,
+    Behind,
     Brief,
     Consistency,
     Denoise,
@@ -40,6 +41,7 @@ from attribound.training import (
     train,
 )
 from attribound.training.denoise import measure_denoising
+from attribound.training.session import measure
 
 PACKAGE = Path(__file__).parent.parent / "src" / "attribound"
 PER_DIGIT = 30
@@ -57,6 +59,8 @@ class Recipe:
         then: further phases.
         start: shipped name of the weights to start from.
         inputs: number of training inputs, the first ones; all if None.
+        kept: in the end, this part of the way from the start's weights to the trained ones is kept: averages of weights
+            that lie close together often generalise better than either (Wortsman et al. 2022).
     """
 
     data: str
@@ -66,6 +70,7 @@ class Recipe:
     then: tuple[tuple[Objective, Schedule], ...] = ()
     start: str | None = None
     inputs: int | None = None
+    kept: float = 1.0
 
     @property
     def phases(self) -> list[tuple[Objective, Schedule]]:
@@ -111,14 +116,30 @@ RECIPES = {
         Brief(Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
         Schedule(epochs=1, batch=64, rate=1e-3),
         0.25,
+        then=(
+            (
+                Brief(Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
+                Schedule(epochs=1, batch=64, rate=2e-4),
+            ),
+        ),
         start="cifar10-resnet20-noise",
-        inputs=25_000,
+        kept=0.75,
     ),
     "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),
     "denoiser-cifar10-resnet20": Recipe(
         "cifar10",
         Brief(Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20")),
         Schedule(epochs=1, batch=32, rate=1e-3),
+        then=(
+            (
+                Brief(Augmented(Behind(OneSided(Gaussian(0.25), beta=1.0), "cifar10-resnet20", 0.25))),
+                Schedule(epochs=1, batch=32, rate=1e-3),
+            ),
+            (
+                Brief(Augmented(Behind(OneSided(Gaussian(0.25), beta=2.0), "cifar10-resnet20", 0.25))),
+                Schedule(epochs=3, batch=64, rate=2e-3),
+            ),
+        ),
         start="denoiser-cifar10",
         inputs=25_000,
     ),
@@ -126,7 +147,7 @@ RECIPES = {
         "patches", Brief(Denoise()), Schedule(epochs=10, batch=16, rate=1e-3), start="denoiser-cifar10"
     ),
 }
-PLANNED = {"cifar10-resnet20-consistency": "resnet20", "denoiser-cifar10-resnet20": "denoiser"}
+PLANNED = {"denoiser-cifar10-resnet20": "denoiser"}
 """Recipes whose weights are not shipped yet: made only when named."""
 
 ARCHITECTURES = {**SHIPPED, **dict.fromkeys(DENOISERS, "denoiser"), **PLANNED}
@@ -173,6 +194,22 @@ def make_weights(name: str, folder: str) -> None:
         out.with_suffix(".json").write_text(json.dumps({**card, "before": before}, indent=1) + "\n")
         before = [*before, {key: card[key] for key in PHASE if key in card}]
         print(json.dumps(card), flush=True)
+    if recipe.kept < 1 and "kept" not in json.loads(out.with_suffix(".json").read_text()):
+        mix(model, start(name, recipe), recipe, out, test)
+
+
+def mix(model: nn.Module, first: nn.Module, recipe: Recipe, out: Path, test: Dataset) -> None:
+    """Go back a part of the way to the weights before the training, and measure again."""
+    old, card = first.state_dict(), json.loads(out.with_suffix(".json").read_text())
+    mixed = {
+        key: torch.lerp(old[key], new, recipe.kept).contiguous() if new.is_floating_point() else new
+        for key, new in model.state_dict().items()
+    }
+    model.load_state_dict(mixed)
+    save_file(mixed, out)
+    card |= {"kept": recipe.kept, **measure(model.eval(), test, Gaussian(recipe.sigma))}
+    out.with_suffix(".json").write_text(json.dumps(card, indent=1) + "\n")
+    print(json.dumps(card), flush=True)
 
 
 def data(kind: str, folder: str) -> tuple[Dataset, Dataset]:

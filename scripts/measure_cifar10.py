@@ -1,6 +1,7 @@
 """Accuracy against certified epsilon of the CIFAR-10 models: `python scripts/measure_cifar10.py --cifar10 DIR`.
 
-Saliency (Unit) of the predicted class, Gaussian noise of sigma 0.25, the first images of the test set, alpha 0.001.
+Saliency or Grad-CAM (Unit) of the predicted class, Gaussian noise of sigma 0.25, the first images of the test set,
+alpha 0.001; chance is the 90 % quantile of the cosines between smoothed maps of different images.
 Writes `results/cifar10.json`, model by model: run again to resume, delete a row to measure it anew.
 """
 
@@ -21,39 +22,34 @@ from attribound.training import accuracy
 RESULT = Path(__file__).parent.parent / "results" / "cifar10.json"
 SIGMA = 0.25
 SUBJECTS = [
-    ("cifar10-resnet20", None),
-    ("cifar10-resnet20", "denoiser-cifar10"),
-    ("cifar10-resnet20-noise", None),
+    ("cifar10-resnet20", None, "saliency"),
+    ("cifar10-resnet20", "denoiser-cifar10", "saliency"),
+    ("cifar10-resnet20", "denoiser-cifar10-resnet20", "saliency"),
+    ("cifar10-resnet20-noise", None, "saliency"),
+    ("cifar10-resnet20-noise", None, "gradcam"),
+    ("cifar10-resnet20-consistency", None, "saliency"),
+    ("cifar10-resnet20-consistency", None, "gradcam"),
 ]
+FIELDS = {"saliency": ab.Saliency, "gradcam": ab.GradCAM}
 
 
-def measure(model: nn.Module, test: Dataset, items: int, samples: int) -> dict[str, Any]:
+def measure(model: nn.Module, method: str, test: Dataset, items: int, samples: int) -> dict[str, Any]:
     """Accuracy, clean and under noise, and medians over the certificates of the first images."""
     noise = ab.Gaussian(SIGMA)
-    field = ab.Unit(ab.Saliency(model))
-    certificates, fidelities = [], []
-    for item in range(items):
-        x = test.image(item)
-        certificates.append(ab.certify(field, x, noise=noise, samples=samples, item=item))
-        smoothed = torch.from_numpy(certificates[-1].attribution).flatten().double()
-        plain = gradient(model, x, certificates[-1].target).flatten().double()
-        fidelities.append(float(torch.cosine_similarity(plain, smoothed, dim=0)))
+    certifier = ab.Certifier(ab.Unit(FIELDS[method](model)), noise=noise, samples=samples)
+    found = [certifier(test.image(item), seed=0, item=item) for item in range(items)]
+    flat = torch.stack([torch.as_tensor(one.map).flatten().double() for one in found])
+    flat = flat / flat.norm(dim=1, keepdim=True)
+    rows, columns = torch.triu_indices(items, items, 1)
     return {
         "accuracy": accuracy(model, test),
         "accuracy_noisy": accuracy(model, test, noise=noise),
-        "median_epsilon": {
-            str(cosine): statistics.median(certificate.max_epsilon(cosine) for certificate in certificates)
-            for cosine in (0.8, 0.9)
-        },
-        "median_norm": statistics.median(certificate.norm for certificate in certificates),
-        "median_fidelity": statistics.median(fidelities),
+        "median_epsilon": {str(c): statistics.median(one.max_epsilon(c) for one in found) for c in (0.8, 0.9)},
+        "median_joint_epsilon": statistics.median(one.joint_epsilon(0.8) for one in found),
+        "median_norm": statistics.median(one.norm for one in found),
+        "median_fidelity": statistics.median(one.fidelity for one in found),
+        "chance": float(torch.quantile((flat @ flat.T)[rows, columns], 0.9)),
     }
-
-
-def gradient(model: nn.Module, x: torch.Tensor, target: int) -> torch.Tensor:
-    """The plain saliency map, without noise."""
-    point = x[None].requires_grad_(True)
-    return torch.autograd.grad(model(point)[0, target], point)[0]
 
 
 def main() -> None:
@@ -68,16 +64,15 @@ def main() -> None:
     whole = open_data(f"cifar10:{chosen.cifar10}", "test")
     test = Arrays(*whole.batch(range(chosen.images)))
     rows = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else []
-    for name, denoiser in SUBJECTS:
-        known = any((row["model"], row["denoiser"]) == (name, denoiser) for row in rows)
+    for name, denoiser, method in SUBJECTS:
+        known = any((row["model"], row["denoiser"], row["method"]) == (name, denoiser, method) for row in rows)
         if known or (chosen.only and name not in chosen.only):
             continue
         model = load_shipped(name)
         subject = model if denoiser is None else Denoised(model, load_denoiser(denoiser), sigma=SIGMA)
         asked = {"items": chosen.items, "samples": chosen.samples, "images": chosen.images}
-        rows.append(
-            {"model": name, "denoiser": denoiser, **asked, **measure(subject, test, chosen.items, chosen.samples)}
-        )
+        figures = measure(subject, method, test, chosen.items, chosen.samples)
+        rows.append({"model": name, "denoiser": denoiser, "method": method, **asked, **figures})
         command = "python scripts/measure_cifar10.py --cifar10 DIR --items N --samples N --images N"
         stored = {"command": command, "sigma": SIGMA, "alpha": 1e-3, "rows": rows}
         RESULT.write_text(json.dumps(stored, indent=1) + "\n")

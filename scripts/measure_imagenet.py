@@ -26,7 +26,7 @@ from attribound.fields import Saliency, Unit
 from attribound.fields.bounded import Clip
 from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, LayerCAM
 from attribound.hashes import input_hash
-from attribound.models import load_model
+from attribound.models import Denoised, load_denoiser, load_model
 from attribound.noise import Gaussian
 from attribound.sampling import Source
 
@@ -65,9 +65,9 @@ def resnet_trunk(model: nn.Module, images: Tensor) -> Tensor:
 class Split(nn.Module):
     """The same model in two modules: `trunk`, compiled, whose output is the map's layer, and the rest."""
 
-    def __init__(self, model: nn.Module, trunk: Callable[[nn.Module, Tensor], Tensor], last: nn.Module) -> None:
+    def __init__(self, trunk: Callable[[Tensor], Tensor], last: nn.Module) -> None:
         super().__init__()
-        self.trunk, self.last = Trunk(model, trunk), last
+        self.trunk, self.last = Trunk(trunk), last
 
     def forward(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) to logits."""
@@ -77,10 +77,9 @@ class Split(nn.Module):
 class Trunk(nn.Module):
     """Everything up to the layer; nothing there needs a gradient."""
 
-    def __init__(self, model: nn.Module, trunk: Callable[[nn.Module, Tensor], Tensor]) -> None:
+    def __init__(self, trunk: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self.model = model
-        self.compiled = torch.compile(lambda images: trunk(model, images))
+        self.compiled = torch.compile(trunk)
 
     @torch.no_grad()
     def forward(self, images: Tensor) -> Tensor:
@@ -90,18 +89,27 @@ class Trunk(nn.Module):
         return self.compiled(padded)[: len(images)].clone()
 
 
-def split(plain: nn.Module) -> Split:
-    """The split model of a plain one."""
+def split(plain: nn.Module, denoiser: nn.Module | None = None, sigma: float = 0.0) -> Split:
+    """The split model of a plain one, behind a denoiser if there is one."""
+
+    def clean(images: Tensor) -> Tensor:
+        return images if denoiser is None else denoiser(images, torch.full((len(images),), sigma))
+
     if hasattr(plain, "layer4"):
-        return Split(plain, resnet_trunk, plain.fc).eval()
-    return Split(plain, efficientnet_trunk, plain._fc).eval()
+        return Split(lambda images: resnet_trunk(plain, clean(images)), plain.fc).eval()
+    return Split(lambda images: efficientnet_trunk(plain, clean(images)), plain._fc).eval()
 
 
 def check(plain: nn.Module, fast: Split, x: Tensor) -> None:
     """Raise unless the split model gives the plain model's maps."""
     points = Gaussian(0.1).copies(x, BATCH, torch.Generator().manual_seed(0))
     kept = {"centred": False, "relu": False}
-    first, second = Together(plain, **kept).explain(points, 7), Together(fast, "trunk", **kept).explain(points, 7)
+    layer = "model.layer4" if hasattr(getattr(plain, "model", None), "layer4") else None
+    layer = "model.head" if hasattr(getattr(plain, "model", None), "head") else layer
+    first, second = (
+        Together(plain, layer, **kept).explain(points, 7),
+        Together(fast, "trunk", **kept).explain(points, 7),
+    )
     for ours, theirs in ((first.logits, second.logits), (first.maps, second.maps)):
         difference = float((ours - theirs).norm() / ours.norm())
         print(f"split against plain: relative difference {difference:.1e}", flush=True)
@@ -148,31 +156,35 @@ def main() -> None:
     parser.add_argument("--photos", nargs="+", required=True, help="folders of photos")
     parser.add_argument("--draws", type=Path, required=True)
     parser.add_argument("--sigmas", type=float, nargs="+", default=SIGMAS)
+    parser.add_argument("--denoiser", help="put this denoiser in front")
     parser.add_argument("--saliency", action="store_true", help="certify raw gradients instead")
     parser.add_argument("--items", type=int, default=None, help="the first so many photos only")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     torch._inductor.config.freezing = True
     plain = load_model(chosen.model, chosen.arch)
-    fast = split(plain)
+    denoiser = None if chosen.denoiser is None else load_denoiser(chosen.denoiser)
+    name = chosen.arch if denoiser is None else f"{chosen.arch}+denoiser"
     photos = [(folder, index) for folder in map(Folder, chosen.photos) for index in range(len(folder))][: chosen.items]
-    if not chosen.saliency:
-        check(plain, fast, photos[0][0].image(0))
     chosen.draws.mkdir(parents=True, exist_ok=True)
     for sigma in chosen.sigmas:
-        for item, (folder, index) in enumerate(photos):
-            ending = "json" if chosen.saliency else "npz"
-            path = chosen.draws / f"{chosen.arch}-{sigma:g}-{item:02d}.{ending}"
-            if path.exists():
-                continue
-            started, x, name = time.perf_counter(), folder.image(index), folder._files[index][0].stem
+        ending = "json" if chosen.saliency else "npz"
+        paths = [chosen.draws / f"{name}-{sigma:g}-{item:02d}.{ending}" for item in range(len(photos))]
+        missing = [item for item, path in enumerate(paths) if not path.exists()]
+        whole = plain if denoiser is None else Denoised(plain, denoiser, sigma).eval()
+        if missing and not chosen.saliency:
+            fast = split(plain, denoiser, sigma)
+            check(whole, fast, photos[0][0].image(0))
+        for item in missing:
+            (folder, index), path = photos[item], paths[item]
+            started, x, photo = time.perf_counter(), folder.image(index), folder._files[index][0].stem
             if chosen.saliency:
-                path.write_text(json.dumps({"photo": name, **saliency(plain, x, sigma, item)}))
+                path.write_text(json.dumps({"photo": photo, **saliency(whole, x, sigma, item)}))
                 continue
             draws = sample(fast, x, sigma, item)
             label = -1 if folder.label(index) is None else folder.label(index)
-            np.savez(path, **draws, name=np.array(name), label=np.array(label), sha256=np.array(input_hash(x)))
-            print(f"{path.stem} {name} {time.perf_counter() - started:.0f} s", flush=True)
+            np.savez(path, **draws, name=np.array(photo), label=np.array(label), sha256=np.array(input_hash(x)))
+            print(f"{path.stem} {photo} {time.perf_counter() - started:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

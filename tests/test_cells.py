@@ -96,7 +96,7 @@ def test_bad_fractions(cells, message, field, sample) -> None:
 
 
 def test_statistics_spend_no_more_than_alpha() -> None:
-    everything = default_statistics(cells=FRACTIONS, intervals=True)
+    everything = default_statistics(cells=FRACTIONS, intervals=True, reasons=2)
     assert sum(one.share for one in everything) == sum(SHARES.values()) == 1.0
 
 

@@ -103,11 +103,14 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
     code, out, _ = call(capsys, "demo", "--out", tmp_path, "--items", "2", "--samples", "512", "--json")
     assert code == 0
     summary = json.loads(out)
-    assert [run["noise"] for run in summary["runs"]] == ["uniform", "gaussian"]
+    assert [run["name"] for run in summary["runs"]] == ["uniform", "gaussian", "patches"]
     wanted = "noise radius sigma model items samples alpha accuracy accuracy_noisy median_max_epsilon"
     assert set(wanted.split()) <= set(summary["runs"][0])
     assert set(summary["runs"][0]["median_max_epsilon"]) == {"0.8", "0.9"}
     assert summary["runs"][1]["median_max_epsilon"]["0.8"] > 0.3
+    patches = summary["runs"][2]
+    assert 0 < patches["median_joint_epsilon"]["0.8"] <= patches["median_max_epsilon"]["0.8"]
+    assert all(sum(one["0.5"]["0.25"].values()) == 49 for one in patches["cells"])
     assert len(summary["attacks"]) == 2
     assert not any(row["violated"] for row in summary["attacks"])
     assert (tmp_path / "uniform.png").stat().st_size > 10_000
@@ -132,6 +135,8 @@ def test_demo_table(tmp_path, capsys) -> None:
     assert "that provably keeps" in out
     assert "NOT" in out
     assert "worst found" in out
+    assert "cold" in out
+    assert "class and" in out
     assert "uniform: 1 of 1" in err  # plain lines where there is no terminal
 
 
@@ -160,7 +165,7 @@ def test_choices_are_the_registries() -> None:
     assert list(choices.Budget) == list(BUDGETS)
     assert list(choices.NoiseKind) == list(LAWS)
     assert set(choices.ObjectiveName) == set(NAMES)
-    assert list(choices.Format) == list(FORMATS)
+    assert list(choices.Format) == [*FORMATS, "evidence", "model-card"]
 
 
 def test_interrupt_exits_130(monkeypatch, capsys) -> None:

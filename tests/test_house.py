@@ -108,7 +108,7 @@ def _length(node: ast.FunctionDef | ast.AsyncFunctionDef, *, options: bool) -> i
 def test_shares_of_alpha_are_not_more_than_all() -> None:
     assert math.fsum(SHARES.values()) <= 1
     assert all(share > 0 for share in SHARES.values())
-    everything = default_statistics(cells=(0.5, 0.1), intervals=True)
+    everything = default_statistics(cells=(0.5, 0.1), intervals=True, reasons=2)
     shares = [one.share for one in everything]
     assert all(0 < share < 1 for share in shares)
     assert math.fsum(shares) <= 1
@@ -118,7 +118,7 @@ def test_shares_of_alpha_are_not_more_than_all() -> None:
 def test_every_statistic_proves_a_fact_that_records_know() -> None:
     from attribound.bounds import FACTS
 
-    for one in default_statistics(cells=(0.5,), intervals=True):
+    for one in default_statistics(cells=(0.5,), intervals=True, reasons=2):
         assert FACTS[one.fact.name] is one.fact
 
 

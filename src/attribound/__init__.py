@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attribound.certificates.certify import certify as certify
     from attribound.certificates.certify import certify_batch as certify_batch
     from attribound.errors import AttriboundError as AttriboundError
+    from attribound.fields import Absolute as Absolute
     from attribound.fields import Assumed as Assumed
     from attribound.fields import Centred as Centred
     from attribound.fields import Clip as Clip
@@ -33,19 +34,24 @@ if TYPE_CHECKING:
     from attribound.fields import Pooled as Pooled
     from attribound.fields import Proved as Proved
     from attribound.fields import Saliency as Saliency
+    from attribound.fields import Scaled as Scaled
     from attribound.fields import Tokens as Tokens
     from attribound.fields import Unit as Unit
     from attribound.fields.captum import Captum as Captum
     from attribound.models import Denoised as Denoised
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
+    from attribound.report.handmade import save_report as save_report
     from attribound.report.plots import plot as plot
+    from attribound.report.words import highlight as highlight
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
 
 _HOMES = {
     "attack": "attacks",
     "plot": "report.plots",
+    "save_report": "report.handmade",
+    "highlight": "report.words",
     "min_radius": "search",
     "AttriboundError": "errors",
     "Captum": "fields.captum",
@@ -57,7 +63,7 @@ _HOMES = {
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),
     **dict.fromkeys(("Unit", "Clip", "Proved", "Assumed"), "fields"),
-    **dict.fromkeys(("Centred", "Pooled", "Tokens", "Grouped"), "fields"),
+    **dict.fromkeys(("Absolute", "Centred", "Pooled", "Scaled", "Tokens", "Grouped"), "fields"),
 }
 """Where each public name lives."""
 

@@ -1,18 +1,19 @@
-"""The main job, ready to run: certify real images with the shipped model and both noises, with pictures."""
+"""The main job, ready to run: certify real images with a model, pixels and patches, with pictures."""
 
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 from attribound.attacks import Direct
 from attribound.attacks.audit import audit
-from attribound.bounds.laws import LAWS
+from attribound.bounds.laws import LAWS, Normal
 from attribound.certificates.certificate import COSINES, Certificate
 from attribound.certificates.finding import Finding
+from attribound.certificates.record import encode
 from attribound.errors import StoredDataError
 from attribound.files import write_whole
 from attribound.report import plots
@@ -27,6 +28,7 @@ from attribound.training import accuracy
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
 PHOTO_ARCH = "efficientnet-lite0"
+CELLS = (0.5, 0.3)
 ROWS_PER_PICTURE, ATTACKED = 4, 3
 _OURS = "demo"
 """Written into a demo's runs: the next demo replaces these and no others."""
@@ -36,24 +38,21 @@ Progress = Callable[[str, int, int], None]
 @final
 @dataclass(frozen=True)
 class DemoRun:
-    """All certificates of one noise law, with the model's accuracy on the whole sample (None without labels)."""
+    """All certificates of one run, with the model's accuracy on the whole sample (None without labels)."""
 
+    name: str
     certificates: list[Certificate]
     accuracy: float | None
     accuracy_noisy: float | None
     chance: float
     findings: list[Finding]
 
-    @property
-    def kind(self) -> str:
-        """Name of the noise law."""
-        return self.certificates[0].law.kind
-
     def summary(self) -> dict[str, Any]:
         """The run as `demo --json` prints it."""
         first = self.certificates[0]
         return {
-            "noise": self.kind,
+            "name": self.name,
+            "noise": first.law.kind,
             "radius": first.law.radius,
             "sigma": first.law.sigma,
             "model": self.certificates[0].record.subject.model,
@@ -66,64 +65,65 @@ class DemoRun:
             "chance": self.chance,
             "median_max_epsilon": _medians([one.record.max_epsilon for one in self.certificates]),
             "median_max_visible_epsilon": _medians([one.record.max_visible_epsilon for one in self.certificates]),
+            "median_joint_epsilon": _medians([one.record.joint_epsilon for one in self.certificates]),
+            "cells": [json.loads(encode(one.record))["cells"] for one in self.certificates],
         }
 
 
-def digits(*, items: int, samples: int, alpha: float, seed: int) -> list[RunConfig]:
-    """The first images of the embedded sample with the shipped model, under every law of noise, cells of 7 x 7 too."""
-    return [
-        RunConfig(
+def digits(*, items: int, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
+    """The first images of the embedded sample with the shipped model: pixels under every law of noise, then patches."""
+
+    def config(kind: str, maps: tuple[str, ...] = (), cells: tuple[float, ...] = ()) -> RunConfig:
+        return RunConfig(
             model=MODEL,
             data="mnist-sample",
-            noise=f"{kind}:{law.scale_of(SIGMA, DIM)!r}",
+            maps=maps,
+            noise=f"{kind}:{LAWS[kind].scale_of(SIGMA, DIM)!r}",
             samples=samples,
+            cells=cells,
             alpha=alpha,
             items=items,
             seed=seed,
         )
-        for kind, law in LAWS.items()
-    ]
+
+    patches = config(Normal.kind, ("pooled:7", "centred"), CELLS)
+    return {**{kind: config(kind) for kind in LAWS}, "patches": patches}
 
 
-def photos(weights: Path, *, samples: int, alpha: float, seed: int) -> list[RunConfig]:
+def photos(weights: Path, *, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
     """The shipped photographs: centred Grad-CAM of an unmodified ImageNet network, with cells."""
-    return [
-        RunConfig(
+    return {
+        "photos": RunConfig(
             model=str(weights),
             arch=PHOTO_ARCH,
             data="photos",
             attribution="gradcam",
             noise="gaussian:0.1",
             samples=samples,
-            cells=(0.5, 0.3),
+            cells=CELLS,
             alpha=alpha,
             seed=seed,
         )
-    ]
+    }
 
 
-def run_demo(out: Path, configs: Sequence[RunConfig], progress: Progress) -> tuple[list[DemoRun], dict[str, Any]]:
-    """Certify what the configurations say; attack a few of the last; write runs, certificates, pictures, reports.
+def run_demo(
+    out: Path, configs: Mapping[str, RunConfig], progress: Progress, attacked: str = ""
+) -> tuple[list[DemoRun], dict[str, Any]]:
+    """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
 
     Args:
         out: folder for the results; made if missing.
-        configs: the runs.
+        configs: the runs, by the names of their folders.
         progress: called with (what, images done, images in all).
+        attacked: which of them is attacked.
 
     Returns:
         The runs and the JSON summary.
     """
     started = time.perf_counter()
-    runs = [
-        _run(
-            out,
-            config,
-            progress,
-            attacked=ATTACKED if config is configs[-1] and config.attribution == "saliency" else 0,
-        )
-        for config in configs
-    ]
-    reports = {run.kind: str(write_report(out / run.kind, out / f"report-{run.kind}.html")) for run in runs}
+    runs = [_run(out, name, config, progress, ATTACKED if name == attacked else 0) for name, config in configs.items()]
+    reports = {run.name: str(write_report(out / run.name, out / f"report-{run.name}.html")) for run in runs}
     summary: dict[str, Any] = {
         "runs": [run.summary() for run in runs],
         "attacks": [finding.row() for run in runs for finding in run.findings],
@@ -135,23 +135,22 @@ def run_demo(out: Path, configs: Sequence[RunConfig], progress: Progress) -> tup
     return runs, summary
 
 
-def _run(out: Path, config: RunConfig, progress: Progress, attacked: int) -> DemoRun:
-    """One law: certify, attack a few, draw."""
+def _run(out: Path, name: str, config: RunConfig, progress: Progress, attacked: int) -> DemoRun:
+    """One run: certify, attack a few, draw."""
     worker = Worker(prepare(config)[1])
-    kind = config.noise.partition(":")[0]
-    folder = out / kind
+    folder = out / name
     if is_run(folder):
         _remove_old(folder)
     with Store.create(folder, worker.config) as store:
         store.note(_OURS, True)
         store.note("classes", list(worker.data.classes))
-        certificates = _certify(store, worker, worker.data.order(count=config.items), kind, progress)
+        certificates = _certify(store, worker, worker.data.order(count=config.items), name, progress)
         findings = _attack_a_few(store, certificates[:attacked], worker, progress)
         chance = chance_level(store) or 0.0
-    _draw(out / f"{kind}.png", certificates[:ROWS_PER_PICTURE], worker)
+    _draw(out / f"{name}.png", certificates[:ROWS_PER_PICTURE], worker)
     labelled = all(worker.data.label(item) is not None for item in range(len(worker.data)))
     clean, noisy = (accuracy(worker.model, worker.data, noise) if labelled else None for noise in (None, worker.noise))
-    return DemoRun(certificates, clean, noisy, chance, findings)
+    return DemoRun(name, certificates, clean, noisy, chance, findings)
 
 
 def _remove_old(folder: Path) -> None:
@@ -162,15 +161,15 @@ def _remove_old(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _certify(store: Store, worker: Worker, items: list[int], kind: str, progress: Progress) -> list[Certificate]:
+def _certify(store: Store, worker: Worker, items: list[int], name: str, progress: Progress) -> list[Certificate]:
     certificates: list[Certificate] = []
     for item in items:
-        progress(kind, item, len(items))
+        progress(name, item, len(items))
         certificate, outcome = worker.certify(Task(item, picture=True))
         store.add(outcome)
         certificate.save(store.path / f"{item:03d}.json")
         certificates.append(certificate)
-    progress(kind, len(items), len(items))
+    progress(name, len(items), len(items))
     return certificates
 
 

@@ -133,6 +133,11 @@ def parse_noise(spec: str, units: tuple[float, ...] | None = None) -> Noise:
     return _NAMED[kind](scale, units) if kind in _NAMED else NoiseOf(kind, scale, units)
 
 
+def units_of(scale: Tensor | None) -> tuple[float, ...] | None:
+    """Units per feature as laws keep them, from those that data have learnt."""
+    return None if scale is None else tuple(scale.double().flatten().tolist())
+
+
 def noise_of(law: Law) -> Noise:
     """The noise of a law."""
     return NoiseOf(type(law), law.scale, law.units)

@@ -1,7 +1,8 @@
 """Which noise level? Accuracy under noise against what can be certified, level by level."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, final
 
 from attribound import checks as check
@@ -11,7 +12,8 @@ from attribound.certificates.certify import Certifier
 from attribound.data import Dataset
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
-from attribound.noise import NoiseOf
+from attribound.hashes import model_hash
+from attribound.noise import NoiseOf, units_of
 from attribound.randomness import Purpose
 from attribound.rounding import lower_quantile, percent, round_down
 from attribound.training import accuracy
@@ -33,6 +35,8 @@ class Level:
         max_epsilon: median over inputs of the largest epsilon certified for the wanted cosine.
         certified: share of inputs certified at the wanted epsilon (None if none is wanted).
         fidelity: median cosine of smoothed and plain map.
+        class_radius: median over inputs of the size up to which no change alters the smoothed class; 0.0: abstains.
+        denoised: whether a denoiser stood before the model.
     """
 
     noise: str
@@ -41,6 +45,13 @@ class Level:
     max_epsilon: float
     certified: float | None
     fidelity: float
+    class_radius: float
+    denoised: bool = False
+
+    @property
+    def name(self) -> str:
+        """The level in words."""
+        return f"{self.noise} with the denoiser" if self.denoised else self.noise
 
     def row(self) -> dict[str, Any]:
         """The level as plain JSON values."""
@@ -51,6 +62,8 @@ class Level:
             "median_max_epsilon": self.max_epsilon,
             "certified": self.certified,
             "fidelity": self.fidelity,
+            "median_prediction_radius": self.class_radius,
+            "denoised": self.denoised,
         }
 
 
@@ -79,7 +92,7 @@ class Tuning:
             "cosine": self.cosine,
             "epsilon": self.epsilon,
             "levels": [level.row() for level in self.levels],
-            "recommended": None if self.recommended is None else self.recommended.noise,
+            "recommended": None if self.recommended is None else self.recommended.name,
             "advice": self.advice,
             "assumed": self.assumed,
             "model_sha256": self.model_sha256,
@@ -90,6 +103,7 @@ def tune(
     field: Field,
     data: Dataset,
     *,
+    denoised: Callable[[float], Field] | None = None,
     kind: str = "gaussian",
     sigmas: Sequence[float] = SIGMAS,
     cosine: float = 0.8,
@@ -105,6 +119,7 @@ def tune(
     Args:
         field: a bounded attribution.
         data: inputs and labels; accuracy is measured on all of them, certificates on the first `items`.
+        denoised: the same attribution of the model behind a denoiser that is told sigma; scanned beside the plain one.
         kind: "gaussian" or "uniform".
         sigmas: standard deviations per feature.
         cosine: wanted cosine.
@@ -122,18 +137,24 @@ def tune(
         raise ArgumentError(f"{data.name} is empty")
     if kind not in LAWS:
         raise ArgumentError(f"expected noise {' or '.join(LAWS)}, got {kind!r}")
+    data.check_labelled("tune, which measures accuracy under noise,")
     inputs = [data.image(item) for item in data.order(count=items)]
     law, dim, levels = LAWS[kind], inputs[0].numel(), list[Level]()
     for number, sigma in enumerate(sorted(sigmas)):
         progress("levels", number, len(sigmas))
-        noise = NoiseOf(law, law.scale_of(sigma, dim))
-        certifier = Certifier(field, noise=noise, samples=samples, alpha=alpha, purpose=Purpose.TUNE)
-        certificates = [certifier(x, seed=seed, item=item) for item, x in enumerate(inputs)]
-        levels.append(_level(certificates, accuracy(field.model, data, noise), cosine, epsilon))
+        noise = NoiseOf(law, law.scale_of(sigma, dim), units_of(data.scale))
+        for behind in (None, denoised) if denoised else (None,):
+            tried = field if behind is None else behind(sigma)
+            certifier = Certifier(tried, noise=noise, samples=samples, alpha=alpha, purpose=Purpose.TUNE)
+            certificates = [certifier(x, seed=seed, item=item) for item, x in enumerate(inputs)]
+            level = _level(certificates, accuracy(tried.model, data, noise), cosine, epsilon)
+            levels.append(replace(level, denoised=behind is not None))
     progress("levels", len(sigmas), len(sigmas))
     clean = accuracy(field.model, data)
     recommended, advice = _advise(levels, clean, epsilon)
-    return Tuning(levels, clean, cosine, epsilon, recommended, advice, certifier.field.assumed, certifier.weights)
+    assumed, weights = certifier.field.assumed, model_hash(field.model)
+    advice = "; ".join([advice, *_gains(levels)])
+    return Tuning(levels, clean, cosine, epsilon, recommended, advice, assumed, weights)
 
 
 def _level(certificates: Sequence[Certificate], kept: float, cosine: float, epsilon: float | None) -> Level:
@@ -145,7 +166,23 @@ def _level(certificates: Sequence[Certificate], kept: float, cosine: float, epsi
         max_epsilon=lower_quantile(budgets, 0.5),
         certified=None if epsilon is None else sum(budget >= epsilon for budget in budgets) / len(budgets),
         fidelity=lower_quantile([one.fidelity or 0.0 for one in certificates], 0.5),
+        class_radius=lower_quantile([one.prediction_radius for one in certificates], 0.5),
     )
+
+
+def _gains(levels: Sequence[Level]) -> list[str]:
+    """What the denoiser changes at the level where it adds most accuracy; nothing if it adds none."""
+    pairs = [(plain, behind) for plain, behind in pairwise(levels) if behind.denoised]
+    if not pairs:
+        return []
+    plain, behind = max(pairs, key=lambda pair: pair[1].accuracy - pair[0].accuracy)
+    if behind.accuracy <= plain.accuracy:
+        return ["the denoiser helps at no level"]
+    return [
+        f"at {plain.noise} the denoiser takes the accuracy under noise from {percent(plain.accuracy)} to "
+        f"{percent(behind.accuracy)} and the certified epsilon from {round_down(plain.max_epsilon, 3)} to "
+        f"{round_down(behind.max_epsilon, 3)}"
+    ]
 
 
 def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tuple[Level | None, str]:

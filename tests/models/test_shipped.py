@@ -31,6 +31,7 @@ FLOORS = {
     "mnist-cnn-trades-noise": 0.96,
     "cifar10-resnet20": 0.87,
     "cifar10-resnet20-noise": 0.70,
+    "cifar10-resnet20-consistency": 0.75,
 }
 
 

@@ -15,6 +15,9 @@ from attribound.runs import RunConfig, Store
 from attribound.runs.engines import Local
 from attribound.runs.runner import prepare, run
 from attribound.runs.tasks import Outcome
+from tests.report.browsing import browser, open_page
+
+__all__ = ["browser", "open_page"]
 
 CONFIG = RunConfig(model="mnist-cnn-noise", data="mnist-sample", samples=256, items=4, pictures=4)
 EVIL = "</script><script>alert(1)</script>"

@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -12,56 +10,8 @@ import pytest
 
 from attribound.report.page import write_report
 from attribound.runs import Store
+from tests.report.browsing import artefact
 from tests.report.conftest import EVIL, copies, error, finding, scan_of, write_run
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-if CHROMIUM is None:
-    pytest.skip("no Chromium: apt-get install chromium, or `make browser`", allow_module_level=True)
-
-ARTEFACTS = Path(__file__).parents[2] / "artefacts"
-SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_page(browser):
-    """Open a file offline; console errors, failures and requests to anything but the file fail the test."""
-    problems: list[str] = []
-    contexts = []
-
-    def open_page(path: Path, width: int = 1200, height: int = 900, scheme: str = "light"):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
-        contexts.append(context)
-        page = context.new_page()
-        address = path.resolve().as_uri()
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda failure: problems.append(str(failure)))
-        page.on("dialog", lambda dialog: (problems.append(f"a script spoke: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda r: None if r.url.startswith(("data:", "blob:", address)) else problems.append(r.url))
-        page.goto(address)
-        page.wait_for_selector("html[data-ready=yes]")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert problems == []
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +132,7 @@ def test_enlarging_with_the_keyboard(whole, open_page) -> None:
     assert "worst cosine found 0.968" in page.inner_text("#large-text")
     assert page.locator("#large-pictures img").count() == 6
     assert "l2 size" in page.inner_text("#large-pictures")
-    page.screenshot(path=_artefact("dialog.png"))
+    page.screenshot(path=artefact("dialog.png"))
     page.click("#after")
     assert page.inner_text("#large-title").startswith("Image 1")
     page.keyboard.press("Escape")
@@ -240,8 +190,8 @@ def test_it_fits_and_follows_the_scheme(name, width, height, scheme, whole, open
     assert (ground == "rgb(17, 22, 29)") == (scheme == "dark")
     ink = page.evaluate("getComputedStyle(document.querySelector('#chart-fractions svg text')).fill")
     assert ink == ("rgb(232, 237, 243)" if scheme == "dark" else "rgb(27, 36, 48)")
-    page.screenshot(path=_artefact(f"{name}.png"))
-    page.screenshot(path=_artefact(f"{name}-whole.png"), full_page=True)
+    page.screenshot(path=artefact(f"{name}.png"))
+    page.screenshot(path=artefact(f"{name}-whole.png"), full_page=True)
 
 
 def test_it_prints_in_black_on_white(whole, open_page) -> None:
@@ -261,9 +211,13 @@ def test_phone_tables_are_stacked_or_show_that_they_scroll(whole, open_page) -> 
         page.evaluate("(e) => getComputedStyle(e, '::before').content", cell.element_handle()) == '"certified epsilon"'
     )
     assert page.locator("#table tbody tr:first-child").bounding_box()["width"] <= 390
-    table = page.locator("table.numbers").element_handle()
-    cue = page.evaluate("(e) => getComputedStyle(e.parentElement).backgroundImage", table)
-    assert cue.count("linear-gradient") == 4
+    row = page.locator("table.numbers tbody tr:first-child")
+    assert row.bounding_box()["width"] <= 390
+    heads = row.locator("td").evaluate_all("(all) => all.map((e) => getComputedStyle(e, '::before').content)")
+    assert heads[1] == '"90 % reach"'
+    wide = open_page(whole, 700, 844).locator("#table").element_handle()
+    cue = wide.evaluate("(e) => getComputedStyle(e.parentElement).backgroundImage")
+    assert cue.count("linear-gradient") == 4, "where a table scrolls, shadows show it"
 
 
 def test_card_titles_open_the_record(whole, open_page) -> None:
@@ -281,7 +235,7 @@ def test_cell_borders_are_drawn_on_request(celled, tmp_path, open_page) -> None:
     assert not stack.locator(".borders").is_visible()
     page.check("#borders")
     assert stack.locator(".borders").is_visible()
-    page.screenshot(path=_artefact("celled.png"), full_page=True)
+    page.screenshot(path=artefact("celled.png"), full_page=True)
 
 
 @pytest.mark.parametrize("case", ["empty", "errors", "one", "violated"])
@@ -289,7 +243,7 @@ def test_odd_runs_open(case, synthesise, template, open_page) -> None:
     outcomes = {"empty": [], "errors": [error(0), error(1)], "one": template[1][:1]}.get(case, template[1])
     found = [finding(outcomes[0], worst=0.4, worst_most=0.5)] if case == "violated" else []
     page = open_page(write_report(synthesise(outcomes, findings=found)))
-    page.screenshot(path=_artefact(f"{case}.png"))
+    page.screenshot(path=artefact(f"{case}.png"))
     assert page.inner_text("#verdict")
     assert (page.locator(".alarm[role=alert]").count() > 0) == (case == "violated")
 
@@ -322,9 +276,4 @@ def test_the_trust_mask_follows_the_sliders(celled, tmp_path, open_page) -> None
     slide(page, "large-epsilon", "End")
     assert kinds("#large-pictures .mask")[2] > before[2]
     assert page.input_value("#epsilon") == page.input_value("#large-epsilon")
-    page.screenshot(path=_artefact("mask.png"))
-
-
-def _artefact(name: str) -> str:
-    ARTEFACTS.mkdir(exist_ok=True)
-    return str(ARTEFACTS / name)
+    page.screenshot(path=artefact("mask.png"))

@@ -50,6 +50,19 @@ def test_a_coarse_map_lies_over_its_image_at_the_images_resolution(coarse) -> No
     assert over.get_interpolation() == "bilinear"
 
 
+def test_an_attack_is_shown_with_its_change(certificate, noise_model, sample) -> None:
+    """Three more panels: the map after it, the attacked input, and the change, black or white where it is largest."""
+    field, x = ab.Unit(ab.Saliency(noise_model)), sample[0][0]
+    found = ab.attack(field, x, noise=ab.Gaussian(0.5), epsilon=0.5, steps=1, samples=2, rescore_samples=8)
+    axes = ab.plot(certificate, x, attacked=found).axes
+    assert len(axes) == 6
+    assert f"l2 size {found.length:.3g}" in axes[4].get_title()
+    assert f"cosine {found.cosine:.2f}" in axes[2].get_title()
+    shown = np.asarray(axes[4].images[0].get_array())
+    assert min(shown.min(), 1 - shown.max()) == pytest.approx(0.0, abs=1e-6)
+    assert np.abs(np.asarray(axes[3].images[0].get_array()) - np.clip((x + found.delta).numpy()[0], 0, 1)).max() < 0.01
+
+
 def test_the_trust_mask_shows_what_is_proved(coarse) -> None:
     certificate, image = coarse
     axes = ab.plot(certificate, image, fraction=0.5, epsilon=0.05).axes[-2]

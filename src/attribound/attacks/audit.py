@@ -7,8 +7,8 @@ from typing import Any, final
 from torch import Tensor
 
 from attribound.attacks.base import Attack, AttackResult, Problem, make_problem, with_epsilon
+from attribound.certificates.arguments import check_field
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import check_field
 from attribound.certificates.finding import LARGEST_FACTOR, Finding
 from attribound.errors import ArgumentError, UnfitError
 from attribound.fields.base import Field

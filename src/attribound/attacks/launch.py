@@ -6,16 +6,18 @@ from typing import Any, final
 
 from torch import Tensor
 
-from attribound.attacks.base import Attack, AttackResult, Progress, make_problem
+from attribound import checks as check
+from attribound.attacks.base import Attack, AttackResult, make_problem
 from attribound.attacks.direct import Direct
 from attribound.attacks.ifia import Ifia
 from attribound.attacks.likelihood import Likelihood
 from attribound.attacks.random_directions import RandomDirections
-from attribound.certificates.certify import check_input, check_target, look_at
+from attribound.certificates.arguments import Target, check_input, check_target, class_names, look_at
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.fields.rows import check_evaluating
 from attribound.noise import Noise
+from attribound.progress import Wanted, meter
 
 _ALL: tuple[type[Attack], ...] = (
     Direct,
@@ -58,13 +60,14 @@ def make_attacks(methods: Sequence[str] | None, options: dict[str, Any]) -> list
 def attack(
     field: Field,
     x: Tensor,
-    target: int | None = None,
+    target: Target = None,
     *,
     epsilon: float,
     noise: Noise | None = None,
     method: str = "ifia",
     seed: int = 0,
-    progress: Progress | None = None,
+    classes: Sequence[str] = (),
+    progress: Wanted = None,
     **options: Any,
 ) -> AttackResult:
     """Search for the change of l2 size up to epsilon that bends an explanation most.
@@ -72,12 +75,13 @@ def attack(
     Args:
         field: the attribution, plain or bounded.
         x: one input.
-        target: class whose explanation is attacked; None: the predicted class.
+        target: class whose explanation is attacked, by number or name; None: the predicted class.
         epsilon: l2 budget.
         noise: the smoothing noise; None attacks the plain map.
         method: "direct", "ifia", "likelihood" or "random".
         seed: seed of starts and noise.
-        progress: called with (iterations done, iterations in all).
+        classes: names of the classes, so that `target` may be one; default: what the model calls them.
+        progress: True for a bar, or a function that is called with (iterations done, iterations in all).
         options: of the method: steps, step_size, restarts, samples, keep_label, rescore_samples; for ifia also loss, k,
             towards.
 
@@ -94,6 +98,7 @@ def attack(
     except TypeError:
         known = ", ".join(one.name for one in fields(METHODS[method]))
         raise ArgumentError(f"expected options of {method} ({known}), got {', '.join(options)}") from None
-    explained = peek.prediction if target is None else check_target(target, peek.classes)
+    names, seed = tuple(classes) or class_names(field.model), check.whole("seed", seed)
+    explained = peek.prediction if target is None else check_target(target, peek.classes, names)
     problem = make_problem(field, x, explained, noise, epsilon, samples=chosen.rescore_samples, seed=seed)
-    return chosen.run(problem, seed, progress)
+    return chosen.run(problem, seed, meter(progress, "attack"))

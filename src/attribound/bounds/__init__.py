@@ -6,6 +6,7 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness, Fact, Length, ProbabilityGradient, Spread
 from attribound.bounds.features import order_kept, sign_kept, top_k_overlap
 from attribound.bounds.laws import LAWS, Ball, Law, Normal, moved_fraction, parse_law, shift_size
+from attribound.bounds.orders import Orders, order_radii
 from attribound.bounds.paper import (
     cosine_bound_paper,
     largest_moved_fraction_paper,
@@ -31,6 +32,7 @@ __all__ = [
     "Length",
     "Majority",
     "Normal",
+    "Orders",
     "ProbabilityGradient",
     "Rule",
     "Spread",
@@ -54,6 +56,7 @@ __all__ = [
     "norm_interval_paper",
     "norm_lower_bound",
     "order_kept",
+    "order_radii",
     "parse_law",
     "proportion_lower",
     "shift_size",

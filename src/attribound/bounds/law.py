@@ -134,6 +134,16 @@ class Law(ABC):
         # The inverse is trusted only where the forward formula confirms it.
         return np.where(self.moved_fraction(radius) * (1 + 1e-12) < spare, radius, 0.0)
 
+    def kept_probability(self, lower: Number, epsilon: Number) -> FloatArray:
+        """What is left of an event's probability after any shift up to epsilon at least, rounded down.
+
+        Args:
+            lower: (a lower bound on) the probability of any event about the noisy input; arrays broadcast.
+            epsilon: size of the shift.
+        """
+        lost = self.moved_fraction(epsilon) * (1 + 1e-12) + ROUNDING
+        return np.clip(check.fraction("lower", lower) - lost, 0.0, 1.0)
+
     # --- for drawing ---------------------------------------------------------------------------------------
 
     def stretch(self, lengths: FloatArray, uniform: FloatArray) -> FloatArray:

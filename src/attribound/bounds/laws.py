@@ -134,6 +134,12 @@ class Normal(Law):
             spare = has - wants - INVERTED * (np.abs(has) + np.abs(wants))
         return np.asarray(self.scale * np.where(spare > 0, spare, 0.0))
 
+    def kept_probability(self, lower: Number, epsilon: Number) -> FloatArray:
+        """Phi(Phi^-1(lower) - epsilon / sigma)."""
+        has = special.ndtri(check.fraction("lower", lower))
+        shift = check.non_negative("epsilon", epsilon) / self.scale
+        return np.asarray(special.ndtr(has - INVERTED * np.abs(has) - shift) * (1 - 1e-12))
+
 
 _ALL: tuple[type[Law], ...] = (
     Ball,

@@ -2,6 +2,7 @@
 
 from attribound.bounds.cells import ErrorBars, Majority, Votes
 from attribound.bounds.facts import Closeness, Fact
+from attribound.bounds.orders import Orders
 from attribound.bounds.rules import RULES
 
 _NEEDED: tuple[type[Fact], ...] = tuple(fact for rule in RULES for fact in rule.needs)
@@ -10,6 +11,7 @@ _OTHERS: tuple[type[Fact], ...] = (
     Votes,
     Majority,
     ErrorBars,
+    Orders,
 )
 """Facts that no rule needs; those that one needs are known by the rule."""
 

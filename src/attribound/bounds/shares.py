@@ -10,7 +10,8 @@ SHARES: Final[Mapping[str, float]] = MappingProxyType(
         "spread": 1 / 16,
         "moments": 1 / 2,
         "radius": 1 / 16,
-        "error_bars": 1 / 16,
+        "error_bars": 1 / 32,
+        "orders": 1 / 32,
         "votes": 1 / 8,
         "prediction": 1 / 16,
     }

@@ -1,12 +1,14 @@
-"""What a certificate was asked for besides its cosines: when to stop, which cells, error bars; and asking it again."""
+"""What a certificate was asked for besides its cosines: when to stop, cells, reasons, names; and asking it again."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
 from attribound import checks as check
 from attribound.bounds.cells import ErrorBars, Votes
+from attribound.bounds.orders import Orders
 from attribound.bounds.rules.moment import MomentBounds
 from attribound.certificates.record import Record, TopKRecord
 from attribound.errors import ArgumentError
@@ -45,14 +47,34 @@ def fractions_of(cells: Sequence[float], field: Bounded) -> tuple[float, ...]:
     return fractions
 
 
+def reasons_of(reasons: Any, field: Bounded) -> int:
+    """How many reasons are wanted, if orders mean something for this field."""
+    number = check.whole("reasons", reasons)
+    if number and field.block > 1:
+        raise ArgumentError(
+            f"expected no `reasons` for {field.name} on a random path: {field.block} noisy inputs share a map"
+        )
+    return number
+
+
+def names_of(features: Sequence[str], size: int) -> tuple[str, ...]:
+    """Names of a map's cells, one for each or none."""
+    names = tuple(str(name) for name in features)
+    if names and len(names) != size:
+        raise ArgumentError(f"expected one of `features` per cell of the map ({size}), got {len(names)}")
+    return names
+
+
 def asked(record: Record) -> dict[str, Any]:
-    """What `Certifier` must be asked to make the same record again: until, cosines, epsilons, cells and intervals."""
+    """What `Certifier` must be asked to make the same record again: until, cosines, cells, reasons, names and so on."""
     facts = record.evidence().facts
-    votes, moments, until = facts.get(Votes), facts.get(MomentBounds), record.until
+    votes, moments, orders, until = facts.get(Votes), facts.get(MomentBounds), facts.get(Orders), record.until
     again: dict[str, Any] = {
         "until": TopK(until.top_k, until.epsilon) if isinstance(until, TopKRecord) else until,
         "cells": tuple(votes.fractions.tolist()) if isinstance(votes, Votes) else (),
         "intervals": ErrorBars in facts,
+        "reasons": len(orders.places) if isinstance(orders, Orders) else 0,
+        "features": () if record.features is UNSET else record.features,
     }
     if cosines := moments.cosine.tolist() if isinstance(moments, MomentBounds) else [*map(float, record.max_epsilon)]:
         again["cosines"] = tuple(cosines)

@@ -7,8 +7,10 @@ import numpy as np
 
 from attribound.bounds.cells import CellFact
 from attribound.bounds.facts import Fact
+from attribound.bounds.orders import Orders
 from attribound.certificates.cells import tally
 from attribound.certificates.certificate import Certificate
+from attribound.certificates.reasons import overstated_reasons
 from attribound.errors import AttriboundError
 
 _TOLERANCE = 1e-9
@@ -19,11 +21,14 @@ _RECOUNTED = 2.0
 _COUNTS = ("hot", "count")
 """Counts may differ by so much: a vote between nearly equal cells or classes hangs on last digits too."""
 
+_REORDERED = 0.02
+"""Of the largest radius: radii of orders follow from counts, which may differ by a few of thousands."""
+
 
 def cell_problems(certificate: Certificate) -> list[str]:
     """What does not fit: alpha, shapes, cells and radii that the evidence does not give."""
     record, facts = certificate.record, certificate.evidence.facts.values()
-    problems = overstated_cells(certificate)
+    problems = overstated_cells(certificate) + overstated_reasons(certificate) + _orders(certificate)
     if (spent := sum(fact.spent for fact in facts)) > record.alpha * (1 + _TOLERANCE):
         problems.append(f"its facts spent alpha {spent:g}, more than {record.alpha:g}")
     for size in [fact.size for fact in facts if isinstance(fact, CellFact)]:
@@ -34,6 +39,17 @@ def cell_problems(certificate: Certificate) -> list[str]:
     stated, given = record.prediction_radius, certificate.prediction_radius
     if stated is not None and not stated <= given + _TOLERANCE:
         problems.append(f"states prediction_radius {stated:.9g}, but its evidence gives only {given:.9g}")
+    return problems
+
+
+def _orders(certificate: Certificate) -> list[str]:
+    """Names and radii that cannot be."""
+    record, orders = certificate.record, certificate.evidence.facts.get(Orders)
+    problems = []
+    if certificate.features and len(certificate.features) != math.prod(record.map_shape):
+        problems.append(f"names {len(certificate.features)} features of a map of shape {record.map_shape}")
+    if isinstance(orders, Orders) and orders.radius.max() > orders.most(record.draws, certificate.law):
+        problems.append(f"orders hold further than {record.draws} draws can prove")
     return problems
 
 
@@ -58,6 +74,8 @@ def facts_alike(first: Fact, second: Fact) -> bool:
     for field in fields(first):
         a, b = (np.asarray(getattr(fact, field.name), np.float64) for fact in (first, second))
         slack = _RECOUNTED if field.name in _COUNTS else _TOLERANCE
+        if isinstance(first, Orders) and field.name == "radius":
+            slack = _REORDERED * float(np.max(a))
         if a.shape != b.shape or not np.allclose(a, b, rtol=_SAMPLED_AGAIN, atol=slack):
             return False
     return True

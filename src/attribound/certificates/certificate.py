@@ -16,10 +16,12 @@ from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness
 from attribound.bounds.laws import Law
+from attribound.bounds.orders import Orders
 from attribound.bounds.paper import cosine_bound_paper, largest_moved_fraction_paper
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates import cells as answers
 from attribound.certificates import words
+from attribound.certificates.reasons import Reasons, reasons
 from attribound.certificates.record import Failure, MapRecord, Record, Status, decode, encode
 from attribound.checks import FloatArray, Number
 from attribound.errors import StoredDataError
@@ -96,6 +98,13 @@ class Certificate:
     def cell_radius(self, fraction: float, samples: int | None = None) -> FloatArray:
         """How far each cell's mark is proved, in the map's shape; 0.0 where nothing is. See `cells`."""
         return answers.radii(self, fraction, samples)
+
+    def reasons(self, k: int | None = None) -> Reasons:
+        """The k largest features of the map, and up to which epsilon each provably stays one of them, and in order.
+
+        It needs `certify(..., reasons=4)`; k is at most as many as that, and by default as many.
+        """
+        return reasons(self, k)
 
     def interval(self) -> tuple[FloatArray, FloatArray]:
         """Error bars: the least and the most that each cell of the exact smoothed map can be, all cells at once."""
@@ -205,6 +214,11 @@ class Certificate:
         return self.law.spec
 
     @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the map's cells; empty if nobody named them."""
+        return () if self.record.features is msgspec.UNSET else self.record.features
+
+    @property
     def dim(self) -> int:
         """Number of input features."""
         return self.record.dim
@@ -304,6 +318,7 @@ class Certificate:
             prediction_radius=self.prediction_radius if Majority in self.evidence.facts else None,
             joint_epsilon=_table(self.joint_epsilon, cosines) if Majority in self.evidence.facts else {},
             cells=answers.tallies(self, epsilons),
+            reasons=self.reasons().stated() if Orders in self.evidence.facts else msgspec.UNSET,
         )
         return Certificate(record, self.map)
 

@@ -1,51 +1,44 @@
 """Certify explanations: the public edge, where arguments are checked once."""
 
-import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, final
+from typing import final
 
 import msgspec
-import numpy as np
 import torch
 from torch import Tensor
 
 from attribound import checks as check
 from attribound.bounds.cells import hot_cells
 from attribound.bounds.facts import Closeness, Length, Spread
-from attribound.certificates.asked import Until, asked, fractions_of, question_of, recorded
+from attribound.certificates.arguments import (
+    Target,
+    Targets,
+    check_batch,
+    check_field,
+    check_input,
+    check_target,
+    class_names,
+    each_target,
+    look_at,
+)
+from attribound.certificates.asked import Until, asked, fractions_of, names_of, question_of, reasons_of, recorded
 from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
 from attribound.certificates.record import BoundRecord, NoiseRecord, Record
 from attribound.certificates.subject import Subject
-from attribound.errors import ArgumentError, FieldError
-from attribound.fields.base import Field, Model, forward
+from attribound.errors import ArgumentError
+from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
-from attribound.fields.rows import check_evaluating, independent, probes
+from attribound.fields.rows import independent, probes
 from attribound.hashes import input_bytes, input_hash, model_hash
 from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
+from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
-from attribound.sampling import Estimate, Plan, Progress, Source, TopK, default_statistics, estimate
+from attribound.sampling import Estimate, Plan, Source, TopK, default_statistics, estimate
 
 _PROBES = 6
 """Noisy copies of the input, and as many further away, on which rows are checked to be independent."""
-
-Targets = int | Sequence[int] | Tensor | None
-
-
-@final
-@dataclass(frozen=True)
-class Peek:
-    """What one look at an unchanged input says.
-
-    Attributes:
-        prediction: the model's class.
-        classes: how many classes there are.
-    """
-
-    prediction: int
-    classes: int
 
 
 @final
@@ -61,10 +54,13 @@ class Certifier:
         alpha: float = 1e-3,
         until: Until = None,
         cells: Sequence[float] = (),
+        reasons: int = 0,
         intervals: bool = False,
         batch: int | None = None,
         epsilons: Sequence[float] = EPSILONS,
         cosines: Sequence[float] = COSINES,
+        features: Sequence[str] = (),
+        classes: Sequence[str] = (),
         subject: Subject | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
     ) -> None:
@@ -78,11 +74,14 @@ class Certifier:
             until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or
                 `TopK(k)`, the k largest cells are known.
             cells: fractions of the map, e.g. (0.5, 0.3, 0.1), at which `Certificate.cells` will be asked.
+            reasons: how many of the largest features `Certificate.reasons` will be asked about; 0: none.
             intervals: whether `Certificate.interval` is to have error bars of its own for every cell, which a record
                 then keeps (4 bytes each); without, it has the map's radius.
             batch: most rows per model call; None sizes it automatically.
             epsilons: records state the certified cosine at these.
             cosines: records state the largest certified epsilon at these.
+            features: names of the map's cells, for the records.
+            classes: names of the classes, so that a target may be a name; default: what the model calls them.
             subject: how the model and the data were named, for the records.
             purpose: what the draws are for; purposes share no random stream.
         """
@@ -93,6 +92,8 @@ class Certifier:
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
         )
         self.cells = fractions_of(cells, self.field)
+        self.reasons = reasons_of(reasons, self.field)
+        self.features, self.classes = tuple(features), tuple(classes) or class_names(self.field.model)
         self.intervals = intervals or isinstance(self.plan.until, TopK)
         self.batch = None if batch is None else int(check.count("batch", batch))
         self.epsilons = tuple(float(check.non_negative("epsilon", one)) for one in epsilons)
@@ -104,39 +105,42 @@ class Certifier:
     def __call__(
         self,
         x: Tensor,
-        target: int | None = None,
+        target: Target = None,
         *,
         seed: int | None = None,
         item: int = 0,
         label: int | None = None,
-        progress: Progress | None = None,
+        progress: Wanted = None,
     ) -> Certificate:
         """Certify the explanation of one input.
 
         Args:
             x: one input, any shape.
-            target: class to explain; None: the predicted class.
+            target: class to explain, by number or name; None: the predicted class.
             seed: seed of the draws; None: one that follows from the input, so that calls on different inputs share no
                 noise. The certificate keeps it.
             item: number of the input; draws depend on (seed, item).
             label: the true class, where known.
-            progress: called with (samples done, samples planned).
+            progress: True for a bar, or a function that is called with (samples done, samples planned).
         """
         x = check_input(x)
         chosen_seed = seed_from(input_bytes(x)) if seed is None else check.whole("seed", seed)
         item = check.whole("item", item)
         peek = look_at(self.field.model, x)
-        chosen = peek.prediction if target is None else check_target(target, peek.classes)
+        chosen = peek.prediction if target is None else check_target(target, peek.classes, self.classes)
         self._probe(x, chosen, chosen_seed, item)
         generator = stream(Purpose.PROBE, chosen_seed, item, 1, x.device)
         with torch.enable_grad():
             plain = self.field.attribute(x.expand(self.field.block, *x.shape), chosen, generator=generator).detach()
         check.dimension(plain[0].numel(), "the map's size")
+        names_of(self.features, plain[0].numel())
         for fraction in self.cells:
             hot_cells(fraction, plain[0].numel())
         source = Source(self.field, x, chosen, self.noise, chosen_seed, item, self.purpose, self.batch, classes=True)
-        statistics = default_statistics(cosines=self.cosines, cells=self.cells, intervals=self.intervals)
-        result = estimate(source, self.plan, plain.shape[1:], statistics, progress=progress)
+        statistics = default_statistics(
+            cosines=self.cosines, cells=self.cells, intervals=self.intervals, reasons=self.reasons
+        )
+        result = estimate(source, self.plan, plain.shape[1:], statistics, progress=meter(progress, "certify"))
         return self._certificate(result, source, peek.prediction, label, plain.mean(dim=0).cpu())
 
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
@@ -176,6 +180,7 @@ class Certifier:
             budget=plan.samples,
             until=recorded(plan.until),
             map_shape=tuple(result.map.shape),
+            features=self.features or msgspec.UNSET,
             seconds=result.seconds,
             versions={"attribound": version("attribound"), "torch": str(torch.__version__)},
             model_sha256=self.weights,
@@ -204,7 +209,7 @@ class Certifier:
 def certify(
     field: Field,
     x: Tensor,
-    target: int | None = None,
+    target: Target = None,
     *,
     noise: Noise,
     samples: int = 4096,
@@ -212,16 +217,19 @@ def certify(
     seed: int | None = None,
     until: Until = None,
     cells: Sequence[float] = (),
+    reasons: int = 0,
+    features: Sequence[str] = (),
+    classes: Sequence[str] = (),
     batch: int | None = None,
     item: int = 0,
-    progress: Progress | None = None,
+    progress: Wanted = None,
 ) -> Certificate:
     """Prove how far the smoothed explanation of one input can be bent.
 
     Args:
         field: a bounded attribution, e.g. `Unit(Saliency(model))`.
         x: one input, any shape; for a batch use `certify_batch`.
-        target: class to explain; None: the predicted class.
+        target: class to explain, by number or name; None: the predicted class.
         noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x.
         samples: the most noise draws (two draws, or two blocks of a random path, are always taken).
         alpha: with probability at least 1 - alpha everything the certificate says is true.
@@ -229,12 +237,25 @@ def certify(
         until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or `TopK(k)`,
             the k largest cells are known.
         cells: fractions of the map, e.g. (0.5, 0.3, 0.1), at which `Certificate.cells` will be asked.
+        reasons: how many of the largest features `Certificate.reasons` will be asked about; 0: none.
+        features: names of the map's cells: the columns of a table.
+        classes: names of the classes, so that `target` may be one; default: what the model calls them.
         batch: most rows per model call; None sizes it automatically.
         item: number of the input; draws depend on (seed, item).
-        progress: called with (samples done, samples planned).
+        progress: True for a bar, or a function that is called with (samples done, samples planned).
     """
     prepared = Certifier(
-        field, noise=noise, samples=samples, alpha=alpha, until=until, cells=cells, intervals=True, batch=batch
+        field,
+        noise=noise,
+        samples=samples,
+        alpha=alpha,
+        until=until,
+        cells=cells,
+        reasons=reasons,
+        intervals=True,
+        batch=batch,
+        features=features,
+        classes=classes,
     )
     return prepared(x, target, seed=seed, item=item, progress=progress)
 
@@ -250,37 +271,50 @@ def certify_batch(
     seed: int | None = None,
     until: Until = None,
     cells: Sequence[float] = (),
+    reasons: int = 0,
+    features: Sequence[str] = (),
+    classes: Sequence[str] = (),
     batch: int | None = None,
     item: int = 0,
-    progress: Progress | None = None,
+    progress: Wanted = None,
 ) -> list[Certificate]:
     """Certify every input of a batch with a leading dimension; arguments as for `certify`.
 
     Args:
         field: a bounded attribution.
         inputs: (B, ...) inputs.
-        target: one class for all, one per input, or None: the predicted class of each.
+        target: one class for all, one per input, by number or name, or None: the predicted class of each.
         noise: the noise.
         samples: the most noise draws per input.
         alpha: failure probability of each certificate.
         seed: seed of all draws; None: one per input that follows from it.
         until: see `certify`.
         cells: see `certify`.
+        reasons: see `certify`.
+        features: names of the map's cells.
+        classes: names of the classes.
         batch: most rows per model call.
         item: number of the first input.
-        progress: called with (samples done, samples planned) of the current input.
+        progress: True for a bar, or a function that is called with (samples done, samples planned) of each input.
     """
-    inputs = check_input(inputs)
-    if inputs.ndim < 2:
-        raise ArgumentError(
-            f"expected a batch (inputs, ...), got shape {tuple(inputs.shape)}: use certify for one input"
-        )
-    targets = _targets(target, len(inputs))
+    inputs = check_batch(inputs)
+    targets = each_target(target, len(inputs))
     prepared = Certifier(
-        field, noise=noise, samples=samples, alpha=alpha, until=until, cells=cells, intervals=True, batch=batch
+        field,
+        noise=noise,
+        samples=samples,
+        alpha=alpha,
+        until=until,
+        cells=cells,
+        reasons=reasons,
+        intervals=True,
+        batch=batch,
+        features=features,
+        classes=classes,
     )
+    whole = meter(progress, "certify")
     return [
-        prepared(x, one, seed=seed, item=item + number, progress=progress)
+        prepared(x, one, seed=seed, item=item + number, progress=part(whole, number, len(inputs)))
         for number, (x, one) in enumerate(zip(inputs, targets, strict=True))
     ]
 
@@ -292,73 +326,3 @@ def certify_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) 
         field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked(record)
     )
     return again(x, record.target, seed=record.seed, item=record.item, label=record.label)
-
-
-def check_field(field: Field) -> Bounded:
-    """The field, if it has a limit and its model is in evaluation mode."""
-    if not isinstance(field, Bounded):
-        kind = type(field).__name__
-        raise FieldError(f"expected a field with a limit, e.g. Unit({kind}(...)), got {kind}")
-    check_evaluating(field.model)
-    return field
-
-
-def check_input(x: Any) -> Tensor:
-    """The input as a finite floating-point tensor; numpy arrays are taken too."""
-    if isinstance(x, np.ndarray):
-        x = torch.from_numpy(np.ascontiguousarray(x))
-    if not isinstance(x, Tensor):
-        raise ArgumentError(f"expected `x` to be a tensor, got {type(x).__name__}")
-    if not x.is_floating_point():
-        raise ArgumentError(f"expected a floating-point `x`, got {x.dtype}")
-    if not torch.isfinite(x).all():
-        raise ArgumentError("expected a finite `x`, got NaN or infinity in it")
-    return x.detach()
-
-
-def look_at(model: Model, x: Tensor) -> Peek:
-    """The predicted class of one input; a batch in its place gets an error that names it."""
-    problem: Exception
-    try:
-        with torch.no_grad():
-            logits = forward(model, x[None])
-    except (FieldError, RuntimeError, ValueError, IndexError, TypeError) as error:
-        problem = error
-    else:
-        check.dimension(x.numel(), "x's size")
-        return Peek(int(logits.argmax(dim=1)), logits.shape[1])
-    if _is_batch(model, x):
-        raise ArgumentError(
-            f"expected one input, got a batch of {len(x)} (shape {tuple(x.shape)}): use certify_batch, or x[0]"
-        )
-    reason = " ".join(str(problem).split())[:300] or type(problem).__name__
-    raise FieldError(f"the model does not accept one input of shape {tuple(x.shape)} (as a batch of 1): {reason}")
-
-
-def _is_batch(model: Model, x: Tensor) -> bool:
-    try:
-        with torch.no_grad():
-            return x.ndim > 1 and len(forward(model, x)) == len(x)
-    except (FieldError, RuntimeError, ValueError, IndexError, TypeError):
-        return False
-
-
-def check_target(target: Any, classes: int) -> int:
-    """A class number, from any kind of whole number."""
-    try:
-        number = -1 if isinstance(target, bool) else operator.index(target)
-    except TypeError:
-        number = -1
-    if not 0 <= number < classes:
-        raise ArgumentError(f"expected `target` in 0..{classes - 1}, got {target}")
-    return number
-
-
-def _targets(target: Targets, count: int) -> list[Any]:
-    if isinstance(target, Tensor | np.ndarray):
-        target = target.tolist()
-    if not isinstance(target, Sequence):
-        return [target] * count
-    if len(target) != count:
-        raise ArgumentError(f"expected one `target` per input ({count}), got {len(target)}")
-    return list(target)

@@ -88,7 +88,7 @@ def open_model(subject: Subject, shape: Sequence[int], *, trust: bool = False) -
 def open_field(subject: Subject, model: nn.Module) -> Bounded:
     """The bounded field that a subject names, on this model."""
     output: Output = "probability" if subject.output == "probability" else "logit"
-    return make_field(model, subject.attribution, subject.bound, output, subject.maps)
+    return make_field(model, subject.attribution, subject.bound, output, subject.maps, subject.units)
 
 
 def open_input(subject: Subject, source: Dataset) -> Tensor:

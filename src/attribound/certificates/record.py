@@ -16,12 +16,13 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.laws import LAWS, Law
 from attribound.bounds.registry import FACTS
 from attribound.certificates.cells import CellTally
+from attribound.certificates.reasons import StatedReason
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
@@ -88,7 +89,7 @@ class MapRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """What is known and stated about one input."""
+    """What is known and stated about one input; what is unset leaves no trace in a file, nor in its seal."""
 
     format: int = FORMAT
     item: int
@@ -125,6 +126,8 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
     joint_epsilon: dict[str, float] = {}
     cells: dict[str, dict[str, CellTally]] = {}
     map_shape: tuple[int, ...] = ()
+    features: tuple[str, ...] | UnsetType = UNSET
+    reasons: tuple[StatedReason, ...] | UnsetType = UNSET
     seconds: float
     versions: dict[str, str]
     model_sha256: str
@@ -149,6 +152,11 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
             raise ValueError(f"unknown facts {', '.join(sorted(set(self.facts) - set(FACTS)))}")
         facts = [FACTS[name].from_json(stored) for name, stored in self.facts.items()]
         return Evidence.of(law, self.bound.limit, *facts)
+
+    @property
+    def stated_reasons(self) -> tuple[StatedReason, ...]:
+        """The reasons it states, if any."""
+        return () if self.reasons is UNSET else self.reasons
 
     @property
     def block(self) -> int:

@@ -1,6 +1,6 @@
 """The command line: parse, call, print. One file per group of commands."""
 
-from attribound.cli import attack, bound, certify, data, demo, paper, report, runs, training
+from attribound.cli import attack, bound, certify, data, demo, paper, pipeline, report, runs, training
 from attribound.cli.app import app, main, run
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "demo",
     "main",
     "paper",
+    "pipeline",
     "report",
     "run",
     "runs",

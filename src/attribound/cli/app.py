@@ -37,8 +37,10 @@ Your model:  attribound tune      find the noise level
 Many inputs: attribound certify   certify a data set; resumes, uses every core
              attribound show      summarise it
              attribound report    one page to read, share and question
-             attribound export    its records as csv, json, latex, parquet
+             attribound export    its records as csv, json, latex, parquet; a pack of evidence
              attribound copy      a safe copy of a run, also while it is written
+Pipelines:   attribound gate      stop when too few explanations are certified
+             attribound compare   which explanations changed between two runs
 In doubt:    attribound attack    attack what was certified
              attribound replay    score a violation again
              attribound verify    check a stored certificate or a whole run
@@ -75,7 +77,7 @@ Attribution = Annotated[
 ]
 Maps = Annotated[
     list[str] | None,
-    typer.Option("--map", help="Shape of the map: centred, pooled:N, tokens; repeat to apply several in turn."),
+    typer.Option("--map", help="Shape of the map: centred, pooled:N, tokens, abs, scaled; repeat for several in turn."),
 ]
 Bound = Annotated[
     str, typer.Option(help="How the limit is known: unit, clip:L, proved:L; assumed:L is no certificate.")

@@ -41,11 +41,19 @@ def certify(
     maps: Maps = None,
     output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
     bound: Bound = "unit",
-    noise: Annotated[str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs.")] = "gaussian:0.5",
+    target: Annotated[
+        str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs, or of ?scale=FILE.")
+    ] = "gaussian:0.5",
     samples: Annotated[int, typer.Option(min=2, help="Noise draws per input.")] = 4096,
     cells: Annotated[
         str, typer.Option(help="Certify cells too: fractions of the map that are hot, e.g. 0.5,0.3,0.1.")
     ] = "",
+    reasons: Annotated[
+        int, typer.Option(min=0, help="Certify that so many of the largest features stay the largest, and their order.")
+    ] = 0,
     alpha: Alpha = 1e-3,
     simultaneous: Annotated[
         bool, typer.Option(help="Share alpha among all inputs, so that all certificates are true at once.")
@@ -93,8 +101,10 @@ def certify(
         output=output.value,
         bound=bound,
         noise=noise,
+        target=target,
         samples=samples,
         cells=_fractions(cells),
+        reasons=reasons,
         alpha=alpha,
         epsilons=tuple(epsilon or (0.1, 0.25, 0.5)),
         cosines=tuple(cosine or (0.8, 0.9)),
@@ -105,7 +115,9 @@ def certify(
         device=device,
     )
     chosen = _engine(engine, workers, address, device)
-    config, job = prepare(share_alpha(given) if simultaneous else given, trust=trust_model)
+    config, job = prepare(
+        share_alpha(given) if simultaneous else given, trust=trust_model, say=console.say(quiet=as_json)
+    )
     with interruptible() as interrupted, console.run_progress(config.cosines[0], quiet=as_json) as advance:
         options: dict[str, Any] = {"strict": strict, "retry": retry, "stop": interrupted.is_set}
         state = run(job, out, chosen, progress=advance, say=console.say(quiet=as_json), **options)

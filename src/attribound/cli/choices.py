@@ -40,12 +40,36 @@ class OutputName(StrEnum):
 
 
 class Format(StrEnum):
-    """Forms of export: `attribound.runs.export.FORMATS`."""
+    """Forms of export: `attribound.runs.export.FORMATS`, and two that reports are made of."""
 
     CSV = "csv"
     JSON = "json"
     LATEX = "latex"
     PARQUET = "parquet"
+    EVIDENCE = "evidence"
+    MODEL_CARD = "model-card"
+
+
+class Form(StrEnum):
+    """Forms of what a command prints."""
+
+    TEXT = "text"
+    JSON = "json"
+    MD = "md"
+
+
+class Audience(StrEnum):
+    """For whom a report is."""
+
+    EVERYONE = "everyone"
+    AUDITOR = "auditor"
+
+
+class PageForm(StrEnum):
+    """Forms of a page."""
+
+    HTML = "html"
+    PDF = "pdf"
 
 
 class ObjectiveName(StrEnum):

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
 from attribound.cli.app import printable
-from attribound.rounding import confidence, lower_quantile, percent, round_down
+from attribound.rounding import confidence, percent, round_down
+from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def run_progress(cosine: float, *, quiet: bool = False) -> Iterator[Callable[[An
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(elapsed_when_finished=True),
+            TimeElapsedColumn(),
         )
         with Progress(*columns, console=console) as bar:
             task = bar.add_task("", total=None, note="")
@@ -99,7 +99,7 @@ def _run_lines(cosine: float) -> Callable[[Any], None]:
 
 
 def _run_note(state: Any, cosine: float) -> str:
-    parts = [f"{state.rate:.2f}/s"] if state.done > state.begun_with else []
+    parts = [f"{state.rate:.2f}/s"] if state.rate > 0 else []
     if state.rate > 0 and state.done < state.total:
         parts.append(f"{(state.total - state.done) / state.rate:.0f} s left")
     if state.median is not None:
@@ -112,12 +112,13 @@ def _run_note(state: Any, cosine: float) -> str:
 def show_summary(summary: Summary, name: str) -> None:
     """A run in three tables, with everything a reader must know to judge them."""
     console, config = Console(), summary.config
+    noise = config.noise if config.units is None else f"{config.noise} in units per feature"
     counts = ", ".join(f"{count} {status}" for status, count in sorted(summary.counts.items())) or "no records yet"
     lines = [
         f"{name}: {summary.total} inputs: {counts}"
         + ("" if summary.correct is None else f"; certified and classified as labelled: {summary.correct}"),
         f"{config.model} on {config.data}; {' '.join((config.attribution, *config.maps))}, {config.bound}; "
-        f"noise {config.noise}; {config.samples:,} samples, alpha {config.alpha:g}, seed {config.seed}",
+        f"noise {noise}; {config.samples:,} samples, alpha {config.alpha:g}, seed {config.seed}",
         _what_alpha_means(summary),
     ]
     if summary.accuracy is not None and summary.accuracy_noisy is not None:
@@ -166,7 +167,7 @@ def _warnings(summary: Summary) -> list[str]:
 
 
 def _remarks(summary: Summary) -> list[str]:
-    found = []
+    found = [] if summary.orders is None else [_reasons_line(summary.orders)]
     if summary.fidelity is not None:
         chance = "unknown" if summary.chance is None else f"{summary.chance:.2f}"
         found.append(
@@ -178,6 +179,15 @@ def _remarks(summary: Summary) -> list[str]:
         )
     found += [f"item {one['item']} is uncertified: {one['message']}" for one in summary.reasons]
     return found + [f"item {one['item']} failed: {one['message']}" for one in summary.errors]
+
+
+def _reasons_line(orders: Mapping[str, Any]) -> str:
+    """How far reasons stay, the median over inputs."""
+    parts = [f"{count} of them up to {round_down(reach, 3)}" for count, reach in orders["stay"].items()]
+    return (
+        f"the top {orders['reasons']} reasons provably stay, median epsilon over inputs: {', '.join(parts)}; all of "
+        f"them in order up to {round_down(orders['in_order'], 3)}"
+    )
 
 
 def _quantile_table(quantiles: Mapping[str, Mapping[str, float]], visible: Mapping[str, float]) -> Table:
@@ -199,75 +209,6 @@ def _fraction_table(fractions: Mapping[str, Mapping[str, float]]) -> Table:
     for cosine, row in fractions.items():
         table.add_row(cosine, *(percent(value) for value in row.values()))
     return table
-
-
-def show_demo(certificates: Mapping[str, Sequence[Certificate]], summary: dict[str, Any]) -> None:
-    """The demo's table, by noise law, and where its files are."""
-    console = Console()
-    console.print(_demo_table(certificates))
-    for run in summary["runs"]:
-        console.print(
-            f"{run['noise']}: sigma {run['sigma']:g} per pixel (radius {run['radius']:.4g}); {run['model']}: "
-            f"accuracy {_share(run['accuracy'])}, noisy {_share(run['accuracy_noisy'])}; "
-            f"fidelity {run['fidelity']:.2f}, chance {run['chance']:.2f}",
-            highlight=False,
-        )
-    first = summary["runs"][0]
-    console.print(
-        "\nRead: no change of the image of l2 size up to the proved epsilon, whatever it is, can turn the exact "
-        "smoothed map by more than 37 degrees (cosine 0.8); for the maps as sampled here and at the changed "
-        "image, the epsilon is the one in brackets. Each certificate is false with probability at most "
-        f"{first['alpha']:g}; {first['samples']:,} samples per image. Fidelity is the cosine of smoothed and plain "
-        "maps, chance that of maps of different images: a certified cosine should be above chance.\n"
-        "The paper's numbers come from its published formula, which is NOT valid; where they are smaller than ours "
-        "(Gaussian noise), it is because its formula does not know how little the map varies.\n",
-        highlight=False,
-    )
-    for row in summary["attacks"]:
-        verdict = "VIOLATED" if row["violated"] else "holds"
-        console.print(
-            f"Attacked image {row['item']} at epsilon {round_down(row['epsilon'], 3)}: cosine certified "
-            f"{round_down(row['certified'], 3)}, worst found {row['worst']:.3f}: {verdict}",
-            highlight=False,
-        )
-    console.print(f"\nCertificates: {summary['out']}/*/*.json   (check one: attribound verify FILE)", highlight=False)
-    pictures = ", ".join(f"{summary['out']}/{run['noise']}.png" for run in summary["runs"])
-    console.print(f"Pictures:     {pictures}", highlight=False)
-    for report in summary["reports"].values():
-        console.print(f"Report:       {report}   (open it in a browser)", highlight=False)
-    console.print(f"Took {summary['seconds']:.0f} s.", highlight=False)
-
-
-def _share(value: float | None) -> str:
-    return "unknown" if value is None else percent(value)
-
-
-def _demo_table(certificates: Mapping[str, Sequence[Certificate]]) -> Table:
-    table = Table(title="Largest change (epsilon) that provably keeps the explanation's cosine at 0.8")
-    table.add_column("image", justify="right")
-    table.add_column("class", justify="right")
-    for kind in certificates:
-        table.add_column(f"{kind}: proved\n(as sampled)", justify="right", style="bold")
-        table.add_column("paper says\n(invalid)", justify="right", style="dim")
-    for row in zip(*certificates.values(), strict=True):
-        table.add_row(str(row[0].item), str(row[0].target), *(cell for one in row for cell in _demo_cells(one)))
-    table.add_section()
-    medians = [_medians(column) for column in certificates.values()]
-    table.add_row("median", "", *(cell for value in medians for cell in (value, "")))
-    return table
-
-
-def _demo_cells(certificate: Certificate) -> tuple[str, str]:
-    proved, visible = certificate.max_epsilon(0.8), certificate.max_visible_epsilon(0.8)
-    return f"{round_down(proved, 3)} ({round_down(visible, 3)})", f"{certificate.max_epsilon_paper(0.8):.3f}"
-
-
-def _medians(certificates: Sequence[Certificate]) -> str:
-    exact, visible = (
-        lower_quantile([one.max_epsilon(0.8) for one in certificates], 0.5),
-        lower_quantile([one.max_visible_epsilon(0.8) for one in certificates], 0.5),
-    )
-    return f"{round_down(exact, 3)} ({round_down(visible, 3)})"
 
 
 def show_findings(findings: Sequence[Finding], out: str) -> None:
@@ -307,15 +248,16 @@ def show_scan(scan: Mapping[str, Any]) -> None:
     """The table of `tune` and its advice."""
     wanted = scan["epsilon"] is not None
     table = Table(title=f"Noise levels for {scan['model']} (accuracy without noise {percent(scan['accuracy'])})")
-    for name in ("noise", "sigma", "accuracy", "fidelity", f"epsilon at cosine {scan['cosine']:g}"):
+    for name in ("noise", "accuracy", "fidelity", f"epsilon at cosine {scan['cosine']:g}", "class kept up to"):
         table.add_column(name, justify="right")
     if wanted:
         table.add_column(f"certified at {scan['epsilon']:g}", justify="right")
     for level in scan["levels"]:
         last = [percent(level["certified"], 0)] if wanted else []
-        mark = "bold" if level["noise"] == scan["recommended"] else None
-        cells = (level["noise"], f"{level['sigma']:g}", percent(level["accuracy_noisy"]), f"{level['fidelity']:.2f}")
-        table.add_row(*cells, round_down(level["median_max_epsilon"], 3), *last, style=mark)
+        name = f"{level['noise']} with the denoiser" if level["denoised"] else level["noise"]
+        cells = (name, percent(level["accuracy_noisy"]), f"{level['fidelity']:.2f}")
+        proved = (round_down(level["median_max_epsilon"], 3), round_down(level["median_prediction_radius"], 3))
+        table.add_row(*cells, *proved, *last, style="bold" if name == scan["recommended"] else None)
     console = Console()
     console.print(table)
     if scan["assumed"]:
@@ -338,3 +280,28 @@ def show_table(shown: "PaperTable", written: Path) -> None:
     for note in shown.notes:
         console.print(f"- {note}", highlight=False, markup=False)
     print(f"written: {written}")
+
+
+def show_comparison(found: Comparison, out: Path | None) -> None:
+    """Two runs in a few sentences and a table of what moved most."""
+    console = Console()
+    print(*map(printable, found.sentences), sep="\n")
+    table = Table(box=SIMPLE_HEAD)
+    for head in (
+        "input",
+        "class",
+        "cosine between",
+        "verdict",
+        *(f"epsilon at {key}" for key in found.medians),
+        "note",
+    ):
+        table.add_column(head)
+    for pair in list(in_order(found.pairs))[:20]:
+        label = "" if pair.label is None else str(pair.label)
+        epsilons = [f"{round_down(before, 3)} -> {round_down(after, 3)}" for before, after in pair.epsilons.values()]
+        table.add_row(pair.number, label, pair.shown, pair.verdict, *epsilons, printable(pair.reason))
+    console.print(table, markup=False)
+    if len(found.pairs) > 20:
+        print(f"... and {len(found.pairs) - 20} more: --format json lists all")
+    if out is not None:
+        print(f"wrote {out}: open it in a browser")

@@ -6,27 +6,51 @@ from typing import Annotated
 import typer
 
 from attribound.cli.app import Json, Run, answer, app
+from attribound.cli.choices import Audience, PageForm
+from attribound.errors import ArgumentError
 
 
 @app.command()
 def report(
     run: Run,
-    out: Annotated[Path | None, typer.Option(help="The HTML file; default: report.html in the run.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file; default: report.html (or audit.html) in the run.")] = None,
     scan: Annotated[
         Path | None, typer.Option(help="JSON file of `attribound tune --out`: adds the noise level trade-off.")
     ] = None,
+    audience: Annotated[
+        Audience, typer.Option(help="everyone: a page to question; auditor: one to print, sign and archive.")
+    ] = Audience.EVERYONE,
+    kind: Annotated[
+        PageForm, typer.Option("--format", help="pdf is printed by Chromium, if there is one.")
+    ] = PageForm.HTML,
+    by: Annotated[str, typer.Option(help="Who answers for an auditor's report.")] = "",
     as_json: Json = False,
 ) -> None:
     """Write one HTML file that says how far explanations can be bent, for which inputs, and how we know.
 
-    Example: attribound report my-run
+    Example: attribound report my-run, or attribound report my-run --audience auditor --format pdf --by "A. Name"
 
     The file opens from disk, loads nothing from anywhere and can be mailed. A run may be reported while it is running.
     """
+    from attribound.files import write_whole
+    from attribound.report import audit, page, printing
     from attribound.report.collect import read_scan
-    from attribound.report.page import write_report
+    from attribound.runs import Store
 
-    written = write_report(run, out, scan=None if scan is None else read_scan(scan))
+    auditing = audience == Audience.AUDITOR
+    if auditing and scan is not None:
+        raise ArgumentError(
+            "expected --scan without --audience auditor: noise levels that were looked at prove nothing"
+        )
+    if by and not auditing:
+        raise ArgumentError("expected --by with --audience auditor")
+    if kind == PageForm.PDF:
+        printing.find_browser()
+    with Store.read(run) as store:
+        given = None if scan is None else read_scan(scan)
+        text = audit.render(store, by) if auditing else page.render(store, given)
+    target = out or run / f"{'audit' if auditing else 'report'}.{kind.value}"
+    written = printing.print_pdf(text, target) if kind == PageForm.PDF else write_whole(target, text)
     size = written.stat().st_size
-    line = f"wrote {written} ({size / 1e6:.1f} MB): open it in a browser"
+    line = f"wrote {written} ({size / 1e6:.1f} MB)" + (": open it in a browser" if kind == PageForm.HTML else "")
     answer({"out": str(written), "bytes": size}, as_json, lambda: print(line))

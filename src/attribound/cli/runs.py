@@ -28,18 +28,47 @@ def export(
     out: Annotated[Path | None, typer.Option(help="File; without it text goes to the screen.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a run's records as csv, json, latex or parquet.
+    """Write a run's records as csv, json, latex or parquet, a section for a model card, or a pack of evidence.
 
     Example: attribound export my-run --format csv --out my-run.csv
+
+    The pack (--format evidence --out pack.zip, or a new folder) holds records, configuration, hashes, versions, the
+    auditor's report and a script that checks them.
     """
+    if kind in (Format.EVIDENCE, Format.MODEL_CARD):
+        _export_page(run, kind, out)
+    else:
+        _export_records(run, "json" if as_json and out is None else kind.value, out)
+    if out is not None:
+        answer({"out": str(out), "format": kind.value}, as_json, lambda: print(f"wrote {out}"))
+
+
+def _export_records(run: Path, kind: str, out: Path | None) -> None:
     from attribound.runs import Store
     from attribound.runs.export import export as write
 
     with Store.read(run) as store:
-        for piece in write(store, "json" if as_json and out is None else kind.value, out):
+        for piece in write(store, kind, out):
             print(piece, end="")
-    if out is not None:
-        answer({"out": str(out), "format": kind.value}, as_json, lambda: print(f"wrote {out}"))
+
+
+def _export_page(run: Path, kind: Format, out: Path | None) -> None:
+    from attribound.files import write_whole
+    from attribound.report.card import model_card
+    from attribound.report.evidence import write_pack
+    from attribound.runs import Store
+
+    if kind == Format.EVIDENCE:
+        if out is None:
+            raise ArgumentError("expected --out FILE.zip or a new folder for the pack of evidence")
+        write_pack(run, out)
+        return
+    with Store.read(run) as store:
+        text = model_card(store)
+    if out is None:
+        print(text, end="")
+    else:
+        write_whole(out, text)
 
 
 @app.command()

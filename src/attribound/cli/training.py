@@ -4,14 +4,32 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from attribound.bounds.laws import Normal
-from attribound.cli.app import Alpha, Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, answer, app
+from attribound.cli.app import (
+    Alpha,
+    Arch,
+    Attribution,
+    Bound,
+    Data,
+    Denoiser,
+    Json,
+    Maps,
+    Model,
+    Seed,
+    Trust,
+    answer,
+    app,
+)
 from attribound.cli.choices import NoiseKind, ObjectiveName
 from attribound.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from attribound.fields import Field
+    from attribound.fields.base import Model as Network
 
 _GAUSSIAN = NoiseKind(Normal.kind)
 
@@ -56,14 +74,14 @@ def train(
     from attribound.cli import console
     from attribound.data import has_splits, open_data
     from attribound.models import load_model, make_model
-    from attribound.noise import Gaussian, parse_noise
+    from attribound.noise import Gaussian, parse_noise, units_of
     from attribound.training import Schedule, fresh, make_objective, summary
     from attribound.training import train as run
 
-    law = None if noise is None else parse_noise(noise)
+    learn = open_data(data, "train")
+    law = None if noise is None else parse_noise(noise, units_of(learn.scale))
     options = {"epsilon": epsilon, "beta": beta, "weight": weight, "attacked_cross_entropy": attacked_cross_entropy}
     loss = make_objective(objective.value, law, augment=augment, **options)
-    learn = open_data(data, "train")
     test = open_data(test_data or data, "test") if test_data or has_splits(data) else learn
     model = fresh(lambda: make_model(arch), seed)
     if start is not None:
@@ -90,6 +108,7 @@ def train(
 def tune(
     model: Model = "mnist-cnn-consistency",
     arch: Arch = None,
+    denoiser: Denoiser = None,
     data: Data = "mnist-sample",
     attribution: Attribution = "saliency",
     maps: Maps = None,
@@ -111,25 +130,33 @@ def tune(
     Example: attribound tune --model mnist-cnn-noise --cosine 0.8 --epsilon 0.5
 
     More noise certifies more, until the model no longer recognises anything under it. If no level is good, the model
-    needs training with noise first, and the advice says so. Draws are of another stream than those of `certify`: what
-    is chosen here by looking is certified afresh.
+    needs training with noise first, or a denoiser: --denoiser scans every level with and without one. Draws are of
+    another stream than those of `certify`: what is chosen here by looking is certified afresh.
     """
     from attribound import tuning
     from attribound.cli import console
     from attribound.data import open_data
     from attribound.fields import make_field
     from attribound.files import check_target, write_whole
-    from attribound.models import load_model
+    from attribound.models import Denoised, load_denoiser, load_model
+    from attribound.noise import units_of
     from attribound.report import plots
 
     if level and min(level) <= 0:
         raise ArgumentError(f"expected every --level > 0, got {min(level):g}")
     target = None if out is None else check_target(out)
-    field = make_field(load_model(model, arch, trust=trust_model), attribution, bound, maps=maps or None)
+    source = open_data(data)
+
+    def plain(network: "Network") -> "Field":
+        return make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
+
+    network = load_model(model, arch, trust=trust_model)
+    cleaner = None if denoiser is None else load_denoiser(denoiser)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
-            field,
-            open_data(data),
+            plain(network),
+            source,
+            denoised=None if cleaner is None else lambda sigma: plain(Denoised(network, cleaner, sigma).eval()),
             kind=noise.value,
             sigmas=level or tuning.SIGMAS,
             cosine=cosine,
@@ -140,7 +167,7 @@ def tune(
             seed=seed,
             progress=advance,
         )
-    row = {"model": model, "data": data, **outcome.row()}
+    row = {"model": model, "denoiser": denoiser, "data": data, **outcome.row()}
     if out is not None and target is not None:
         write_whole(out, json.dumps(row, indent=1) + "\n")
         if target.is_file():  # beside a device or a pipe there is no place for a picture

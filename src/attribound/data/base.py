@@ -58,6 +58,13 @@ class Dataset(ABC):
             labels.append(label)
         return torch.tensor(labels)
 
+    def check_labelled(self, what: str) -> None:
+        """Raise StoredDataError, saying what needs labels, unless every input has one."""
+        missing = [index for index in range(len(self)) if self.label(index) is None]
+        if missing:
+            which = "it has none" if len(missing) == len(self) else f"item {missing[0]} has none"
+            raise StoredDataError(f"{what} needs the class of every input of {self.name}: {which}")
+
     def batch(self, indices: Sequence[int] | Tensor) -> tuple[Tensor, Tensor]:
         """Inputs and labels of these indices."""
         return self.images(indices), self.labels(indices)

@@ -4,7 +4,7 @@ from attribound.fields.base import Explanation, Field, Target
 from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
 from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM
 from attribound.fields.integrated import IntegratedGradients
-from attribound.fields.reshaped import Centred, Grouped, Pooled, Tokens
+from attribound.fields.reshaped import Absolute, Centred, Grouped, Pooled, Scaled, Tokens
 from attribound.fields.saliency import Saliency
 from attribound.fields.specs import ATTRIBUTIONS, BOUNDS, MAPS, default_maps, make_field
 
@@ -13,6 +13,7 @@ __all__ = [
     "BOUNDS",
     "CAM",
     "MAPS",
+    "Absolute",
     "Assumed",
     "Bounded",
     "Centred",
@@ -28,6 +29,7 @@ __all__ = [
     "Pooled",
     "Proved",
     "Saliency",
+    "Scaled",
     "Target",
     "Tokens",
     "Unit",

@@ -151,6 +151,47 @@ class Grouped(Reshaped):
         return sums.index_add(1, self.groups.to(maps.device), values)
 
 
+@final
+class Absolute(Reshaped):
+    """Absolute values: the largest are then the strongest, whichever way they point."""
+
+    def __init__(self, base: Field) -> None:
+        super().__init__(base, "abs")
+
+    def around(self, base: Field) -> "Absolute":
+        """Another field's absolute values."""
+        return Absolute(base)
+
+    def change(self, maps: Tensor) -> Tensor:
+        """Drop the signs."""
+        return maps.abs()
+
+
+@final
+class Scaled(Reshaped):
+    """Each number times its feature's unit: gradients per standard deviation, which features of any unit share."""
+
+    def __init__(self, base: Field, scale: Tensor | Sequence[float]) -> None:
+        """Scale a field's maps.
+
+        Args:
+            base: a field whose maps have a cell per feature.
+            scale: the unit of every feature, as in `Gaussian(sigma, scale)`.
+        """
+        super().__init__(base, "scaled")
+        self.scale = torch.tensor(check.positive("scale", scale)).flatten()
+
+    def around(self, base: Field) -> "Scaled":
+        """Another field, scaled alike."""
+        return Scaled(base, self.scale)
+
+    def change(self, maps: Tensor) -> Tensor:
+        """(B, ...) to the same shape, in float64."""
+        if maps[0].numel() != len(self.scale):
+            raise FieldError(f"expected {len(self.scale)} features as in `scale`, got {maps[0].numel()}")
+        return (maps.flatten(1).double() * self.scale.to(maps.device)).view(maps.shape)
+
+
 def _values(maps: Tensor, of: Of) -> Tensor:
     return maps.abs() if of == "abs" else maps
 

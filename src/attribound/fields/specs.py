@@ -7,7 +7,7 @@ from attribound.fields.base import Field, Model, Output
 from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
 from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM
 from attribound.fields.integrated import IntegratedGradients
-from attribound.fields.reshaped import Centred, Pooled, Tokens
+from attribound.fields.reshaped import Absolute, Centred, Pooled, Scaled, Tokens
 from attribound.fields.saliency import Saliency
 
 _METHODS: dict[str, Callable[[Model, Output], Field]] = {
@@ -30,9 +30,10 @@ _MAPS: dict[str, Callable[[Field, str], Field]] = {
     "pooled-signed": lambda field, size: Pooled(field, _number("pooled-signed:N", size), of="signed"),
     "tokens": lambda field, _: Tokens(field),
     "tokens-signed": lambda field, _: Tokens(field, of="signed"),
+    "abs": lambda field, _: Absolute(field),
 }
 """Shapes of maps by the name that people type."""
-MAPS = ("raw", "centred", "pooled:N", "pooled-signed:N", "tokens", "tokens-signed")
+MAPS = ("raw", "centred", "pooled:N", "pooled-signed:N", "tokens", "tokens-signed", "abs", "scaled")
 
 _BOUNDS: dict[str, Callable[[Field, float], Bounded]] = {
     "clip": Clip,
@@ -48,6 +49,7 @@ def make_field(
     bound: str = "unit",
     output: Output = "logit",
     maps: Sequence[str] | None = None,
+    units: Sequence[float] | None = None,
 ) -> Bounded:
     """The bounded field of the specs that people type.
 
@@ -58,14 +60,24 @@ def make_field(
         output: "logit" or "probability".
         maps: shapes, applied in this order to the method's own map; None: centred for class activation maps, else as
             the method gives it.
+        units: of the features, where the data have learnt them: the map "scaled" counts in them.
     """
     field = _attribution(model, attribution, output)
     for spec in default_maps(attribution) if maps is None else maps:
-        name, _, size = spec.partition(":")
-        if name not in _MAPS:
-            raise ArgumentError(f"expected a map ({', '.join(MAPS)}), got {spec!r}")
-        field = _MAPS[name](field, size)
+        field = _mapped(field, spec, units)
     return _bounded(field, bound)
+
+
+def _mapped(field: Field, spec: str, units: Sequence[float] | None) -> Field:
+    """The field with one more shape of its map."""
+    name, _, size = spec.partition(":")
+    if name == "scaled":
+        if units is None:
+            raise ArgumentError("--map scaled needs data with units: csv:FILE?scale=FILE or parquet:FILE?scale=FILE")
+        return Scaled(field, units)
+    if name not in _MAPS:
+        raise ArgumentError(f"expected a map ({', '.join(MAPS)}), got {spec!r}")
+    return _MAPS[name](field, size)
 
 
 def default_maps(attribution: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ SHIPPED = {
     "mnist-cnn-trades-noise": "small-cnn",
     "cifar10-resnet20": "resnet20",
     "cifar10-resnet20-noise": "resnet20",
+    "cifar10-resnet20-consistency": "resnet20",
 }
 """Shipped names and their architectures; scripts/make_weights.py made the weights."""
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from attribound.bounds.orders import Orders
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import Record
 from attribound.errors import AttriboundError, StoredDataError
@@ -36,6 +37,7 @@ class ScanLevel(Struct, frozen=True):
     sigma: float
     accuracy_noisy: float
     median_max_epsilon: float
+    denoised: bool = False
 
 
 class Scan(Struct, frozen=True):
@@ -62,6 +64,7 @@ class Collected:
         kept: the rows that the page's table holds.
         drawn: those of them that can be opened.
         trusted: by drawn row, which cells are proved up to which epsilon; see `report.trust`.
+        reasons: by drawn row, up to which epsilon each of its counted features provably stays one of the largest.
         findings: what attacks found, by row.
         classes: names of the classes; may be shorter than their number.
         features: names of the features, for tables; may be empty.
@@ -78,6 +81,7 @@ class Collected:
     kept: list[int]
     drawn: list[int]
     trusted: dict[int, dict[str, Any]]
+    reasons: dict[int, dict[int, float]]
     findings: dict[int, Finding]
     classes: list[str]
     features: list[str]
@@ -142,6 +146,7 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
             for row, record in reader.records.items()
             if (found := trust(record, proofs.scale.digits, len(drawn))) is not None
         },
+        reasons={row: _reaches(record) for row, record in reader.records.items()},
         findings={place[item]: one for item, one in findings.items() if item in place},
         classes=_names(store.recall("classes")),
         features=_names(store.recall("features")),
@@ -151,6 +156,14 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
         downloads=reader.downloads.finish(),
         scan=checked,
     )
+
+
+def _reaches(record: Record) -> dict[int, float]:
+    """From the evidence, whatever is stated."""
+    orders = record.evidence().facts.get(Orders)
+    if not isinstance(orders, Orders):
+        return {}
+    return dict(zip(orders.places, orders.among(len(orders.places)).tolist(), strict=True))
 
 
 def _kept(count: int, needed: Sequence[int]) -> list[int]:
@@ -186,7 +199,7 @@ def _names(stored: Any) -> list[str]:
 
 
 def checked_scan(scan: Any, name: str, model_sha256: str | None = None) -> Scan:
-    """The scan that `attribound tune --out` wrote; of another model than the run's, it is refused."""
+    """What `attribound tune --out` wrote, without a denoiser; of another model than the run's, it is refused."""
     try:
         found = msgspec.convert(scan, Scan, strict=False)
     except msgspec.ValidationError as error:
@@ -194,7 +207,7 @@ def checked_scan(scan: Any, name: str, model_sha256: str | None = None) -> Scan:
     if model_sha256 is not None and found.model_sha256 != model_sha256:
         about = f"the model {found.model_sha256[:12]}" if found.model_sha256 else "a model that it does not name"
         raise StoredDataError(f"{name} is about {about}, expected the run's model {model_sha256[:12] or '(no hash)'}")
-    return found
+    return msgspec.structs.replace(found, levels=[level for level in found.levels if not level.denoised])
 
 
 def read_scan(path: Path) -> dict[str, Any]:

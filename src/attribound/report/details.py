@@ -33,7 +33,7 @@ def _detail(arrays: dict[str, FloatArray], run: Collected, row: int, budget: int
         "curve": run.proofs.curves.get(row, []),
     }
     if any(values.ndim == 1 or not images.is_picture(values) for values in maps.values()):
-        return found | _features(maps, run)
+        return found | _features(maps, run, run.reasons.get(row, {}))
     if "input" in arrays and images.is_picture(arrays["input"]):
         found |= _pictures(arrays, maps, run, row, budget)
     return found
@@ -58,15 +58,15 @@ def _pictures(
     return found
 
 
-def _features(maps: dict[str, FloatArray], run: Collected) -> dict[str, Any]:
-    """The largest values of maps that are rows of numbers, with names where there are any."""
+def _features(maps: dict[str, FloatArray], run: Collected, reasons: dict[int, float]) -> dict[str, Any]:
+    """The largest values of maps that are rows of numbers, with names where there are any, and how far they stay."""
     flat = {name: values.ravel() / (np.linalg.norm(values) or 1.0) for name, values in maps.items()}
     main = flat.get("smoothed", next(iter(flat.values())))
     largest = np.argsort(-np.abs(main), kind="stable")[:_MOST_FEATURES]
     names = run.features if len(run.features) == len(main) else [str(number) for number in range(len(main))]
     return {
         "features": {
-            "names": [names[at] for at in largest],
+            "names": [names[at] + _staying(reasons, int(at)) for at in largest],
             "of": len(main),
             "places": largest.tolist(),
             "values": {
@@ -76,6 +76,11 @@ def _features(maps: dict[str, FloatArray], run: Collected) -> dict[str, Any]:
             },
         }
     }
+
+
+def _staying(reasons: dict[int, float], feature: int) -> str:
+    reach = reasons.get(feature, 0.0)
+    return f" (top {len(reasons)} up to {round_down(reach, 3)})" if reach > 0 else ""
 
 
 def _cosines(maps: dict[str, FloatArray], run: Collected, row: int) -> dict[str, str]:

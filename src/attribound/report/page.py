@@ -1,21 +1,16 @@
 """The page: one HTML file with everything in it. Reads a run's records and computes no statistics of its own."""
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
-
-import jinja2
-from markupsafe import Markup
 
 from attribound.certificates.finding import Finding
 from attribound.files import write_whole
 from attribound.report import charts, images, wording
 from attribound.report.collect import Collected, collect
 from attribound.report.details import details
+from attribound.report.templating import embedded, fill
 from attribound.report.verdict import Verdict, judge
 from attribound.rounding import degrees, exact_text, in_units, lower_quantile, round_down
 from attribound.runs import Store
@@ -48,29 +43,18 @@ def render(store: Store, scan: Mapping[str, Any] | None = None) -> str:
     noun = "image" if any(one["pictures"] for one in shown.values()) or run.of_pictures else "input"
     verdict = judge(run, noun)
     script = _own_script()
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            **_words(run, verdict, noun),
-            policy=_policy(script),
-            name=store.path.name,
-            command=wording.command(run.config, store.path.name),
-            pictured=any(one["pictures"] for one in shown.values()),
-            fractions=list(next(iter(run.trusted.values()))["fractions"]) if run.trusted else [],
-            celled=any("cells" in one for one in shown.values()),
-            listed=any("features" in one for one in shown.values()),
-            css=Markup(_environment().get_template("style.css").render(stops=", ".join(images.STOPS))),
-            data=embedded(_payload(run, verdict, shown, noun, store.path.name)),
-            script=Markup(script),
-        )
+    return fill(
+        "report.html",
+        script,
+        **_words(run, verdict, noun),
+        name=store.path.name,
+        command=wording.command(run.config, store.path.name),
+        pictured=any(one["pictures"] for one in shown.values()),
+        fractions=list(next(iter(run.trusted.values()))["fractions"]) if run.trusted else [],
+        celled=any("cells" in one for one in shown.values()),
+        listed=any("features" in one for one in shown.values()),
+        data=embedded(_payload(run, verdict, shown, noun, store.path.name)),
     )
-
-
-def embedded(value: Any) -> Markup:
-    """JSON that is safe inside a script element: no character of it can end the element or begin a comment."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
@@ -85,12 +69,12 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
         "noun": noun,
         "nouns": noun + "s",
         "feature": "pixel" if noun == "image" else "feature",
-        "word": _word(run),
+        "word": word_for(run),
         "alarms": wording.alarms(run),
         "cautions": wording.cautions(run),
         "notes": wording.notes(run),
         "facts": wording.facts(run),
-        "quantiles": _quantiles(run),
+        "quantiles": quantiles(run),
         "attacked": charts.Attacked.among(list(run.findings.values())).words(noun) if run.findings else "",
         "searched": any(one.settings.get("tightness") for one in run.findings.values()),
         "scan": run.scan,
@@ -102,7 +86,7 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
     }
 
 
-def _word(run: Collected) -> str:
+def word_for(run: Collected) -> str:
     """What a number may be called."""
     return "assumed" if run.assumed else "claimed" if run.violated else "certified"
 
@@ -127,8 +111,8 @@ def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str,
         "cautions": wording.cautions(run),
         "noun": noun,
         "nouns": noun + "s",
-        "word": _word(run),
-        "guaranteed": _word(run) == "certified",
+        "word": word_for(run),
+        "guaranteed": word_for(run) == "certified",
         "classes": dict(enumerate(run.classes)),
         "findings": {place[row]: _shown_finding(one) for row, one in run.findings.items() if row in place},
         "details": {place[row]: detail for row, detail in shown.items()},
@@ -165,7 +149,7 @@ def _charts(run: Collected) -> dict[str, Any]:
     return found
 
 
-def _quantiles(run: Collected) -> dict[str, Any]:
+def quantiles(run: Collected) -> dict[str, Any]:
     """For a few cosines, the epsilon that so many of all inputs reach; rounded down."""
     proofs, rows = run.proofs, []
     for column in _drawn(run) if proofs.scale.count else []:
@@ -177,26 +161,7 @@ def _quantiles(run: Collected) -> dict[str, Any]:
     return {"shares": [f"{100 * share:.0f} %" for share in _SHARES], "rows": rows}
 
 
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("attribound.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def _own_script() -> str:
     folder = resources.files("attribound.report") / "templates"
     parts = [(folder / name).read_text(encoding="utf-8") for name in _SCRIPTS]
     return "(() => {\n'use strict';\n" + "\n".join(parts) + "})();"
-
-
-def _policy(script: str) -> str:
-    """Nothing is loaded, and no script runs but the one that was put here."""
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{allowed}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from attribound.attacks.base import AttackResult
 from attribound.certificates.certificate import Certificate
 from attribound.checks import FloatArray
 from attribound.files import write_whole
@@ -21,6 +22,8 @@ MAP_COLOURS = "RdBu_r"
 """Diverging and readable without red-green vision; zero is neutral."""
 _OURS, _PAPER = "#0b5fa5", "#b35806"
 _BARS = 15
+_WIDEST = 5
+"""So many panels fit side by side."""
 _WIDTHS = {"image": 1.0, "curve": 1.7, "bars": 1.5}
 
 Array = npt.ArrayLike
@@ -46,10 +49,11 @@ def plot(
     plain: Array | None = None,
     *,
     features: Sequence[str] | None = None,
+    attacked: AttackResult | None = None,
     fraction: float | None = None,
     epsilon: float | None = None,
 ) -> Picture:
-    """One row: input, plain map, smoothed map, the cells that may be relied on, the certified cosine over epsilon.
+    """One row: input, plain and smoothed map, what an attack did, the cells that may be relied on, the certified curve.
 
     What is not there takes no place.
 
@@ -57,11 +61,14 @@ def plot(
         certificate: what is drawn.
         image: the input, (H, W), (C, H, W) or (H, W, 3). A map coarser than it is laid over it.
         plain: the map without noise.
-        features: names of the features, for maps that are rows of numbers.
+        features: names of the features, for maps that are rows of numbers; default: those that the certificate has.
+        attacked: what `attribound.attack` found: the map after it, the attacked input and the change, amplified.
         fraction: draw the trust mask at this fraction of hot cells, one of those that were counted.
         epsilon: the size of change that the trust mask speaks of; default: the largest certified for cosine 0.8.
     """
-    panels = _panels(certificate, _array(image), _array(plain), features)
+    panels = _panels(certificate, _array(image), _array(plain), features or certificate.features)
+    if attacked is not None:
+        panels[-1:-1] = _attack_panels(attacked, _array(image))
     if fraction is not None:
         size = certificate.max_epsilon(0.8) if epsilon is None else float(epsilon)
         marks = certificate.cells(fraction, size)
@@ -74,7 +81,8 @@ def plot(
                 ),
             ),
         )
-    return _row_of([panels])
+    half = -(-len(panels) // 2)
+    return _row_of([panels] if len(panels) <= _WIDEST else [panels[:half], panels[half:]])
 
 
 def plot_rows(
@@ -85,7 +93,7 @@ def plot_rows(
 ) -> Picture:
     """One row per certificate."""
     rows = [
-        _panels(one, _array(image), _array(plain), None)
+        _panels(one, _array(image), _array(plain), one.features)
         for one, image, plain in zip(certificates, pictures, plains, strict=True)
     ]
     figure = _row_of(rows)
@@ -121,6 +129,22 @@ def _panels(
         elif title == "smoothed map":
             found.append(("bars", lambda axes, v=values: _draw_bars(axes, v, plain, features)))  # type: ignore[misc]
     return [*found, ("curve", lambda axes: _draw_curve(axes, certificate))]
+
+
+def _attack_panels(attacked: AttackResult, image: FloatArray | None) -> list[Panel]:
+    """The map after an attack, the attacked input, and the change itself, amplified until its largest value shows."""
+    change = np.asarray(_array(attacked.delta))
+    after = None if image is None else channels_first(image) + change.reshape(channels_first(image).shape)
+    values, gain = np.asarray(_array(attacked.map)), 0.5 / float(np.abs(change).max() or 1.0)
+    panels: list[Panel] = []
+    if images.is_picture(values):
+        title = f"attacked map, cosine {attacked.cosine:.2f}"
+        panels.append(("image", lambda axes: _draw_map(axes, values, title, after)))
+    if after is not None and images.is_picture(after):
+        shown = f"change x {gain:.2g}, l2 size {attacked.length:.3g}"
+        panels.append(("image", lambda axes: _draw_image(axes, np.clip(after, 0, 1), "attacked input")))
+        panels.append(("image", lambda axes: _draw_image(axes, np.clip(0.5 + gain * change, 0, 1), shown)))
+    return panels
 
 
 def _row_of(rows: Sequence[Sequence[Panel]]) -> Picture:
@@ -228,12 +252,14 @@ def _draw_curve(axes: Axes, certificate: Certificate) -> None:
 def plot_scan(scan: dict[str, Any]) -> Picture:
     """Noise levels of `tune`: what each costs in accuracy and gives in certified epsilon."""
     figure = Picture(figsize=(6, 3.6), layout="constrained")
-    axes, levels = figure.add_subplot(), scan["levels"]
-    found = [level["median_max_epsilon"] for level in levels]
-    kept = [level["accuracy_noisy"] for level in levels]
-    axes.plot(found, kept, "o-", color=_OURS)
-    for level, x, y in zip(levels, found, kept, strict=True):
-        axes.annotate(f"sigma {level['sigma']:g}", (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
+    axes = figure.add_subplot()
+    for behind, colour, mark in ((False, _OURS, "o-"), (True, _PAPER, "s--")):
+        levels = [level for level in scan["levels"] if level.get("denoised", False) == behind]
+        found = [level["median_max_epsilon"] for level in levels]
+        kept = [level["accuracy_noisy"] for level in levels]
+        axes.plot(found, kept, mark, color=colour, label="with the denoiser" if behind and levels else None)
+        for level, x, y in zip(levels, found, kept, strict=True):
+            axes.annotate(f"sigma {level['sigma']:g}", (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
     axes.axhline(scan["accuracy"], color="#777777", ls=":", lw=1, label="accuracy without noise")
     axes.set_ylim(0, 1.05)
     word = "epsilon under an ASSUMED limit, not certified," if scan.get("assumed") else "certified epsilon"

@@ -12,6 +12,9 @@ from attribound.report.collect import Collected
 from attribound.rounding import confidence, exact_text, in_units, lower_quantile, percent, round_down
 from attribound.runs import RunConfig
 
+IN_PYTHON = "made in Python"
+"""What stands for model and data where certificates have no run."""
+
 LIMITS = (
     "It is about the smoothed map, the exact average over noise. Nothing is proved about the plain map beside it; for "
     "smoothed maps as they are sampled, the numbers named so hold.",
@@ -53,22 +56,39 @@ def facts(run: Collected) -> list[Fact]:
     summary, config = run.summary, run.config
     known = config.bound if run.first is None else run.first.bound.source
     return [
-        _fact("Model", config.model + (f" ({config.arch})" if config.arch else "")),
-        _fact("Data", config.data),
-        _fact("Explanation", _explanation(config)),
-        _fact("Noise", config.noise if run.first is None else run.first.evidence().law.words),
-        _fact("Failure probability", _alpha(run)),
-        _fact(
+        fact("Model", config.model + (f" ({config.arch})" if config.arch else "")),
+        fact("Data", config.data),
+        fact("Explanation", _explanation(config)),
+        fact("Noise", config.noise if run.first is None else run.first.evidence().law.words),
+        fact("Failure probability", _alpha(run)),
+        fact(
             "How the limit is known",
             "ASSUMED, a guess: not a certificate" if run.assumed else known,
             warn=run.assumed,
         ),
-        _fact("Accuracy", _percent(summary.accuracy)),
-        _fact("Accuracy under the noise", _percent(summary.accuracy_noisy)),
-        _fact("Records", _counts(run), warn=bool(summary.counts.get("error"))),
+        fact("Accuracy", _percent(summary.accuracy)),
+        fact("Accuracy under the noise", _percent(summary.accuracy_noisy)),
+        fact("Records", _counts(run), warn=bool(summary.counts.get("error"))),
         *_medians(run),
         *_meaning(run),
-        _fact("Attacks", _attacks(run), warn=bool(run.violated)),
+        *_reasons(run),
+        fact("Attacks", _attacks(run), warn=bool(run.violated)),
+    ]
+
+
+def _reasons(run: Collected) -> list[Fact]:
+    """How far the largest features stay the largest, where that was counted."""
+    orders = run.summary.orders
+    if orders is None:
+        return []
+    stay = ", ".join(f"{count} up to {round_down(reach, 3)}" for count, reach in orders["stay"].items())
+    note = "ASSUMED: " if run.assumed else ""
+    return [
+        fact(
+            f"Top {orders['reasons']} reasons that stay",
+            f"{note}{stay}; in order up to {round_down(orders['in_order'], 3)} (median epsilon)",
+            warn=run.assumed,
+        )
     ]
 
 
@@ -77,14 +97,14 @@ def provenance(run: Collected) -> list[Fact]:
     config = run.config
     versions = {} if run.first is None else run.first.versions
     return [
-        _fact("Samples per input", f"{config.samples:,}"),
-        _fact("alpha per input", exact_text(config.alpha)),
-        _fact("Seed", str(config.seed)),
-        _fact("Limit", config.bound),
-        _fact("Work", f"{run.summary.seconds:,.0f} s on {config.device}"),
-        _fact("Versions", ", ".join(f"{key} {value}" for key, value in versions.items()) or "unknown"),
-        _fact("Model SHA-256", config.model_sha256 or "unknown", code=True),
-        _fact("Data SHA-256", config.data_sha256 or "unknown", code=True),
+        fact("Samples per input", f"{config.samples:,}"),
+        fact("alpha per input", exact_text(config.alpha)),
+        fact("Seed", str(config.seed)),
+        fact("Limit", config.bound),
+        fact("Work", f"{run.summary.seconds:,.0f} s on {config.device}"),
+        fact("Versions", ", ".join(f"{key} {value}" for key, value in versions.items()) or "unknown"),
+        fact("Model SHA-256", config.model_sha256 or "unknown", code=True),
+        fact("Data SHA-256", config.data_sha256 or "unknown", code=True),
     ]
 
 
@@ -156,11 +176,15 @@ def notes(run: Collected) -> list[str]:
 
 def command(config: RunConfig, out: str) -> str:
     """The exact command that repeats a run."""
+    if config.model == IN_PYTHON:
+        return "made in Python, with attribound.certify: see the records for seeds and settings"
     words = ["attribound", "certify", "--model", config.model, "--data", config.data]
     words += ["--arch", config.arch] if config.arch else []
     words += ["--denoiser", config.denoiser] if config.denoiser else []
     words += ["--attribution", config.attribution]
     words += [word for shape in config.maps for word in ("--map", shape)]
+    words += ["--target", config.target] if config.target is not None else []
+    words += ["--reasons", str(config.reasons)] if config.reasons else []
     words += ["--cells", ",".join(map(exact_text, config.cells))] if config.cells else []
     words += ["--output", config.output, "--bound", config.bound]
     alpha = Decimal(repr(config.alpha)) * max(config.simultaneous, 1)
@@ -184,7 +208,8 @@ def _alpha(run: Collected) -> str:
     return f"{each}, shared so that all hold at once" if run.config.simultaneous else each
 
 
-def _fact(name: str, text: str, *, warn: bool = False, code: bool = False) -> Fact:
+def fact(name: str, text: str, *, warn: bool = False, code: bool = False) -> Fact:
+    """A named text; `warn` where it must not be overlooked, `code` where it is a hash or a command."""
     return {"name": name, "text": text, "warn": warn, "code": code}
 
 
@@ -214,17 +239,17 @@ def _medians(run: Collected) -> list[Fact]:
             text += (
                 f"; together with the class: {in_units(int(lower_quantile(joint.tolist(), 0.5)), proofs.scale.digits)}"
             )
-        found.append(_fact(f"Median epsilon at cosine {exact_text(cosine)}", f"{text})"))
+        found.append(fact(f"Median epsilon at cosine {exact_text(cosine)}", f"{text})"))
     return found
 
 
 def _meaning(run: Collected) -> list[Fact]:
     summary, found = run.summary, []
     if summary.fidelity is not None:
-        found.append(_fact("Fidelity", f"{round_down(summary.fidelity, 2)}: cosine with the plain map, median"))
+        found.append(fact("Fidelity", f"{round_down(summary.fidelity, 2)}: cosine with the plain map, median"))
     if summary.chance is not None:
         text = f"{round_down(summary.chance, 2)}: cosine of maps of different inputs, 90 % quantile"
-        found.append(_fact("Chance level", text))
+        found.append(fact("Chance level", text))
     return found
 
 

@@ -25,8 +25,11 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         output: "logit" or "probability".
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
+        units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
+        target: class that is explained, by number or name; None: each input's predicted class.
         samples: draws per input.
         cells: fractions of the map whose cells are certified.
+        reasons: how many of the largest features are certified to stay the largest, and in order.
         alpha: failure probability per record.
         simultaneous: how many records share one alpha of `simultaneous * alpha`, so that all are true at once with
             probability 1 - that; 0: each record has its own alpha.
@@ -51,8 +54,11 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     output: str = "logit"
     bound: str = "unit"
     noise: str = "gaussian:0.5"
+    units: tuple[float, ...] | None = None
+    target: str | None = None
     samples: int = 4096
     cells: tuple[float, ...] = ()
+    reasons: int = 0
     alpha: float = 1e-3
     simultaneous: int = 0
     epsilons: tuple[float, ...] = (0.1, 0.25, 0.5)
@@ -94,6 +100,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             output=self.output,
             bound=self.bound,
             noise=self.noise,
+            units=self.units,
             seed=self.seed,
         )
 

@@ -20,6 +20,7 @@ from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates.cell_checks import overstated_cells
 from attribound.certificates.certificate import Certificate
+from attribound.certificates.reasons import overstated_reasons
 from attribound.certificates.record import Failure, Record, seal_of
 from attribound.checks import FloatArray
 from attribound.runs.config import RunConfig
@@ -96,7 +97,7 @@ def foreign(record: Record, config: RunConfig) -> list[str]:
     found = []
     if record.alpha != config.alpha:
         found.append(f"has alpha {record.alpha:g}, its run {config.alpha:g}")
-    if record.samples > config.samples + record.block or record.subject.noise != _noise(config, record):
+    if record.samples > config.samples + record.block or not _same_noise(config, record):
         found.append("has other samples or noise than its run")
     if config.model_sha256 and record.model_sha256 != config.model_sha256:
         found.append("is about another model than its run")
@@ -105,9 +106,10 @@ def foreign(record: Record, config: RunConfig) -> list[str]:
     return found
 
 
-def _noise(config: RunConfig, record: Record) -> str:
+def _same_noise(config: RunConfig, record: Record) -> bool:
     kind, _, scale = config.noise.partition(":")
-    return f"{kind}:{float(scale)!r}" if kind == record.noise.kind else config.noise
+    wanted = f"{kind}:{float(scale)!r}" if kind == record.noise.kind else config.noise
+    return record.subject.noise == wanted and record.noise.units == config.units
 
 
 def _honest(records: Sequence[Record]) -> list[bool]:
@@ -158,8 +160,11 @@ def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[
 
 
 def _overstated(record: Record) -> list[str]:
-    """What is stated about single cells and does not follow."""
-    return overstated_cells(Certificate(record)) if record.cells else []
+    """What is stated about single cells and reasons and does not follow."""
+    if not record.cells and not record.stated_reasons:
+        return []
+    certificate = Certificate(record)
+    return overstated_cells(certificate) + overstated_reasons(certificate)
 
 
 def _column(records: Sequence[Record], name: str, key: str) -> FloatArray:

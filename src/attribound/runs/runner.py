@@ -13,8 +13,8 @@ from torch import nn
 
 from attribound import checks as check
 from attribound.bounds.cells import hot_cells
+from attribound.certificates.arguments import check_field, check_target, class_names, look_at, repeated_channels
 from attribound.certificates.asked import fractions_of
-from attribound.certificates.certify import check_field, look_at
 from attribound.certificates.opening import open_field, open_model
 from attribound.certificates.record import Failure, Record
 from attribound.data import open_data
@@ -22,13 +22,13 @@ from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields.base import check_output
 from attribound.hashes import model_hash
 from attribound.models import code_hash
-from attribound.noise import parse_noise
+from attribound.noise import parse_noise, units_of
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
-from attribound.runs.work import Job
+from attribound.runs.work import Job, class_of
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
@@ -46,7 +46,7 @@ class Progress:
         total: inputs in all.
         done: inputs with a record.
         errors: of these, how many failed.
-        started: when this process began.
+        started: when this process stored its first record: what comes before is start-up.
         begun_with: records that were there already.
         budgets: certified epsilons at the first cosine so far, sorted.
     """
@@ -65,8 +65,9 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Inputs per second in this process."""
-        return (self.done - self.begun_with) / max(time.perf_counter() - self.started, 1e-9)
+        """Inputs per second in this process since its first; 0.0: not known yet."""
+        since = self.done - self.begun_with - 1
+        return since / max(time.perf_counter() - self.started, 1e-9) if since > 0 else 0.0
 
     def count(self, record: Record | Failure, cosine: str) -> None:
         """Take one more record into account."""
@@ -77,8 +78,16 @@ class Progress:
             bisect.insort(self.budgets, record.max_epsilon.get(cosine, 0.0))
 
 
-def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
-    """Check a configuration against its model and data before anything is written; fill in the hashes."""
+def prepare(
+    config: RunConfig, *, trust: bool = False, say: Callable[[str], None] = lambda line: None
+) -> tuple[RunConfig, Job]:
+    """Check a configuration against its model and data before anything is written; fill in the hashes.
+
+    Args:
+        config: what is asked for.
+        trust: load programs too.
+        say: told, in a line, what is odd but not wrong.
+    """
     check.count("samples", config.samples)
     check.alpha(config.alpha)
     if config.samples > _MOST_SAMPLES or config.alpha < _LEAST_ALPHA:
@@ -92,9 +101,10 @@ def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
         check.fraction("cosine", cosine)
     for epsilon in config.epsilons:
         check.non_negative("epsilon", epsilon)
-    parse_noise(config.noise)
     check_output(config.output)
     data = open_data(config.data)
+    config = msgspec.structs.replace(config, units=units_of(data.scale))
+    parse_noise(config.noise, config.units)
     model = open_model(config.subject, data.shape, trust=trust)
     try:
         model = model.to(config.device)
@@ -104,7 +114,11 @@ def prepare(config: RunConfig, *, trust: bool = False) -> tuple[RunConfig, Job]:
     fractions_of(config.cells, bounded)
     if not len(data):
         raise StoredDataError(f"{data.name} is empty")
-    look_at(model, zeros := torch.zeros(data.shape, device=config.device))
+    peek = look_at(model, zeros := torch.zeros(data.shape, device=config.device))
+    if line := repeated_channels(model, data.shape):
+        say(line)
+    if config.target is not None:
+        check_target(class_of(config.target), peek.classes, data.classes or class_names(model))
     if config.maps or config.cells:  # what does not fit would fail input by input
         rows = zeros.expand(bounded.block, *zeros.shape)
         maps = bounded.base.attribute(rows, 0, generator=torch.Generator(config.device))
@@ -156,12 +170,15 @@ def run(
         store.note("classes", list(data.classes))
         store.note("features", list(data.features))
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
+        store.note("inputs", max(len(items), store.recall("inputs") or 0))
         state, tasks = _begin(store, items, job.config, retry)
         progress(state)
         processors = Processors(store, say)
         outcomes = engine.outcomes(job, tasks, stop) if tasks else iter(())
         for outcome in outcomes:
             store.add(outcome)
+            if state.done == state.begun_with:
+                state.started = time.perf_counter()
             processors.meet(outcome.record)
             state.count(outcome.record, exact_text(job.config.cosines[0]))
             progress(state)
@@ -200,7 +217,7 @@ def _begin(store: Store, items: Sequence[int], config: RunConfig, retry: bool) -
         if record.item in wanted and not (isinstance(record, Failure) and (retry or record.passing)):
             state.count(record, exact_text(config.cosines[0]))
             done.add(record.item)
-    state.begun_with, state.started = state.done, time.perf_counter()
+    state.begun_with = state.done
     pictured, compared = set(items[: config.pictures]), set(items[:COMPARED])
     return state, [Task(item, item in pictured, item in compared) for item in items if item not in done]
 

@@ -183,6 +183,11 @@ class Store:
         """The run's configuration."""
         return RunConfig.from_json(self._get("config") or {}, str(self.path))
 
+    @property
+    def file(self) -> Path:
+        """The file that holds everything."""
+        return self.path / _FILE
+
     def recall(self, key: str) -> Any:
         """A remembered fact, or None."""
         return self._get(key)
@@ -195,6 +200,11 @@ class Store:
         """All records in order of their item, one at a time."""
         for item, text in self._select("SELECT item, record FROM records ORDER BY item"):
             yield self._record(item, text)
+
+    def texts(self) -> Iterator[str]:
+        """All records as they are stored, in order of their item: what hashes and copies are made of."""
+        for (text,) in self._select("SELECT record FROM records ORDER BY item"):
+            yield str(text)
 
     def record(self, item: int) -> Record | Failure | None:
         """One record."""

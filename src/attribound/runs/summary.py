@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from attribound.certificates.finding import Finding
+from attribound.certificates.reasons import StatedReason
 from attribound.certificates.record import Failure
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
@@ -38,6 +39,8 @@ class Summary:
         reasons: why inputs are uncertified: the first few reasons.
         errors: the first few error messages.
         doubtful: records that state more than they prove, or do not belong here, and why.
+        orders: how many reasons were counted, and per number of them the median epsilon up to which so many provably
+            stay, and all in order; None if none were counted.
         attacked: attacked inputs, violated certificates, median gap between found and certified cosine.
         seconds: work in all.
     """
@@ -55,6 +58,7 @@ class Summary:
     reasons: list[dict[str, Any]]
     errors: list[dict[str, Any]]
     doubtful: dict[int, str]
+    orders: dict[str, Any] | None
     attacked: dict[str, Any] | None
     seconds: float
 
@@ -89,6 +93,7 @@ class Tally:
         self.right, self.noisy, self.fidelity = list[bool](), list[float](), list[float]()
         self.reasons, self.errors = list[dict[str, Any]](), list[dict[str, Any]]()
         self.doubtful: dict[int, str] = {}
+        self.stated = list[tuple[StatedReason, ...]]()
         self.correct, self.seconds = 0, 0.0
 
     def take(self, one: Proved | Failure) -> None:
@@ -110,6 +115,8 @@ class Tally:
             self.right.append(record.label == record.prediction)
             self.noisy.append(record.accuracy_noisy or 0.0)
             self.correct += self.right[-1] and record.status != "uncertified"
+        if record.stated_reasons:
+            self.stated.append(record.stated_reasons)
         if record.reason:
             _note(self.reasons, record.item, record.reason)
         if one.doubts:
@@ -131,6 +138,7 @@ class Tally:
             reasons=self.reasons,
             errors=self.errors,
             doubtful=self.doubtful,
+            orders=_orders(self.stated),
             attacked=_attacked(findings),
             seconds=self.seconds,
         )
@@ -150,6 +158,20 @@ def chance_level(store: Store, most: int = 24) -> float | None:
 def _note(notes: list[dict[str, Any]], item: int, message: str) -> None:
     if len(notes) < 5:
         notes.append({"item": item, "message": message})
+
+
+def _orders(stated: Sequence[tuple[StatedReason, ...]]) -> dict[str, Any] | None:
+    """Medians over inputs: up to which epsilon at least so many reasons stay, and all of them in their order."""
+    if not stated:
+        return None
+    most = max(map(len, stated))
+    reaches = [sorted((one.stays for one in reasons), reverse=True) for reasons in stated]
+    stay = {
+        str(count): lower_quantile([reach[count - 1] if count <= len(reach) else 0.0 for reach in reaches], 0.5)
+        for count in range(most, 0, -1)
+    }
+    ordered = [min(*(one.stays for one in reasons), *(one.leads for one in reasons[:-1])) for reasons in stated]
+    return {"reasons": most, "stay": stay, "in_order": lower_quantile(ordered, 0.5)}
 
 
 def _mean(values: Sequence[float]) -> float | None:

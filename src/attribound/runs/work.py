@@ -55,17 +55,22 @@ class Worker:
         self.config = config = job.config
         self.data: Dataset = open_data(config.data)
         self.model = _model(job, self.data.shape)
-        self.noise = parse_noise(config.noise)
+        self.noise = parse_noise(config.noise, config.units)
+        field = open_field(config.subject, self.model)
         self.certifier = Certifier(
-            open_field(config.subject, self.model),
+            field,
             noise=self.noise,
             samples=config.samples,
             alpha=config.alpha,
             cells=config.cells,
+            reasons=config.reasons,
             epsilons=config.epsilons,
             cosines=config.cosines,
+            features=_names(field, self.data, config.device),
+            classes=self.data.classes,
             subject=config.subject,
         )
+        self.target = class_of(config.target)
 
     @property
     def bounded(self) -> Bounded:
@@ -96,7 +101,7 @@ class Worker:
         config, started = self.config, time.perf_counter()
         x = self.data.image(task.item).to(config.device)
         label = self.data.label(task.item)
-        found = self.certifier(x, seed=config.seed, item=task.item, label=label)
+        found = self.certifier(x, self.target, seed=config.seed, item=task.item, label=label)
         record = msgspec.structs.replace(
             found.record,
             accuracy_noisy=None if label is None else self._accuracy(x, task.item, label),
@@ -120,6 +125,21 @@ class Worker:
         with torch.no_grad():
             logits = forward(self.model, self.noise.copies(x, _NOISY_COPIES, generator))
         return float((logits.argmax(dim=1) == label).double().mean())
+
+
+def class_of(target: str | None) -> int | str | None:
+    """A class as it was typed: a number if it is one, else a name."""
+    return int(target) if target is not None and target.isascii() and target.isdecimal() else target
+
+
+def _names(field: Bounded, data: Dataset, device: str) -> tuple[str, ...]:
+    """The data's names of features, if maps have a cell for each of them."""
+    if not data.features:
+        return ()
+    rows = torch.zeros(field.block, *data.shape, device=device)
+    with torch.enable_grad():
+        size = field.attribute(rows, 0, generator=torch.Generator(device).manual_seed(0))[0].numel()
+    return data.features if size == len(data.features) else ()
 
 
 def _model(job: Job, shape: Sequence[int]) -> nn.Module:

@@ -21,6 +21,7 @@ from attribound.sampling.draws import Source
 from attribound.sampling.error_bars import CellErrors
 from attribound.sampling.moments import FourthMoments
 from attribound.sampling.norm import Norm
+from attribound.sampling.orders import PairOrders
 from attribound.sampling.prediction import Prediction
 from attribound.sampling.questions import Question
 from attribound.sampling.radius import MapRadius
@@ -71,7 +72,7 @@ class Estimate:
 
 
 def default_statistics(
-    *, cosines: Sequence[float] = (0.8, 0.9), cells: Sequence[float] = (), intervals: bool = False
+    *, cosines: Sequence[float] = (0.8, 0.9), cells: Sequence[float] = (), intervals: bool = False, reasons: int = 0
 ) -> list[Statistic]:
     """What every certificate rests on, and what was asked for; each may use the facts of those before it.
 
@@ -79,6 +80,7 @@ def default_statistics(
         cosines: the moment rule certifies these.
         cells: fractions of the map whose votes are counted.
         intervals: whether error bars are wanted for every cell.
+        reasons: of how many features it is counted how far they exceed the others.
     """
     statistics: list[Statistic] = [
         Norm(share=SHARES["norm"]),
@@ -91,6 +93,8 @@ def default_statistics(
         statistics.append(CellErrors(share=SHARES["error_bars"]))
     if cells:
         statistics.append(VoteCount(share=SHARES["votes"], fractions=cells))
+    if reasons:
+        statistics.append(PairOrders(share=SHARES["orders"], k=reasons))
     return statistics
 
 

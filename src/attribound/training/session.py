@@ -18,6 +18,7 @@ from attribound.models import Denoiser
 from attribound.noise import Gaussian, Noise
 from attribound.rounding import percent
 from attribound.training.base import Objective
+from attribound.training.behind import Behind
 from attribound.training.denoise import Denoise, measure_denoising
 from attribound.training.loop import Progress, Report, Schedule, accuracy, fit
 
@@ -58,6 +59,8 @@ def train(
     if out.suffix != ".safetensors":
         raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
     _check_denoising(model, data, objective)
+    for part in () if _denoises(objective) else (data, test):
+        part.check_labelled("training")
     checkpoint = out.with_name(out.name + ".checkpoint")
     for file in (out, out.with_suffix(".json"), checkpoint):
         check_target(file)
@@ -100,10 +103,10 @@ def _check_denoising(model: nn.Module, data: Dataset, objective: Objective) -> N
 
 
 def _denoises(objective: Objective) -> bool:
-    """Whether the objective is denoising, whatever it is wrapped in."""
-    while hasattr(objective, "base"):
+    """Whether the objective trains a denoiser, whatever it is wrapped in."""
+    while not isinstance(objective, Denoise | Behind) and hasattr(objective, "base"):
         objective = objective.base
-    return isinstance(objective, Denoise)
+    return isinstance(objective, Denoise | Behind)
 
 
 def _figures(model: nn.Module, test: Dataset, objective: Objective, noise: Noise) -> dict[str, Any]:

@@ -1,0 +1,177 @@
+"""Checks at the public edge: fields, inputs, targets. Each is made once, and says in a line what was expected."""
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attribound import checks as check
+from attribound.errors import ArgumentError, FieldError
+from attribound.fields.base import Field, Model, forward
+from attribound.fields.bounded import Bounded
+from attribound.fields.rows import check_evaluating
+
+Target = int | str | None
+"""A class by its number or its name; None: the predicted class."""
+
+Targets = Target | Sequence[int | str] | Tensor
+
+
+@final
+@dataclass(frozen=True)
+class Peek:
+    """What one look at an unchanged input says.
+
+    Attributes:
+        prediction: the model's class.
+        classes: how many classes there are.
+    """
+
+    prediction: int
+    classes: int
+
+
+def check_field(field: Field) -> Bounded:
+    """The field, if it has a limit and its model is in evaluation mode."""
+    if not isinstance(field, Bounded):
+        kind = type(field).__name__
+        raise FieldError(f"expected a field with a limit, e.g. Unit({kind}(...)), got {kind}")
+    check_evaluating(field.model)
+    return field
+
+
+def check_input(x: Any) -> Tensor:
+    """The input as a finite floating-point tensor; numpy arrays are taken too."""
+    if isinstance(x, np.ndarray):
+        x = torch.from_numpy(np.ascontiguousarray(x))
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"expected `x` to be a tensor, got {type(x).__name__}")
+    if not x.is_floating_point():
+        raise ArgumentError(f"expected a floating-point `x`, got {x.dtype}")
+    if not torch.isfinite(x).all():
+        raise ArgumentError("expected a finite `x`, got NaN or infinity in it")
+    return x.detach()
+
+
+def check_batch(inputs: Any) -> Tensor:
+    """A batch of inputs with a leading dimension."""
+    batch = check_input(inputs)
+    if batch.ndim < 2:
+        raise ArgumentError(
+            f"expected a batch (inputs, ...), got shape {tuple(batch.shape)}: use certify for one input"
+        )
+    return batch
+
+
+def look_at(model: Model, x: Tensor) -> Peek:
+    """The predicted class of one input; a batch in its place gets an error that names it."""
+    problem: Exception
+    try:
+        with torch.no_grad():
+            logits = forward(model, x[None])
+    except (FieldError, RuntimeError, ValueError, IndexError, TypeError) as error:
+        problem = error
+    else:
+        check.dimension(x.numel(), "x's size")
+        return Peek(int(logits.argmax(dim=1)), logits.shape[1])
+    if _is_batch(model, x):
+        raise ArgumentError(
+            f"expected one input, got a batch of {len(x)} (shape {tuple(x.shape)}): use certify_batch, or x[0]"
+        )
+    reason = " ".join(str(problem).split())[:300] or type(problem).__name__
+    if (wanted := _channels(model)) and x.ndim == 3 and len(x) != wanted:
+        reason = (
+            f"the pictures have {_counted(len(x))}, its first convolution takes {wanted}: read them with {wanted} "
+            f"(folder:DIR?channels={wanted}), or change them inside the model"
+        )
+    raise FieldError(f"the model does not accept one input of shape {tuple(x.shape)} (as a batch of 1): {reason}")
+
+
+def repeated_channels(model: Model, shape: Sequence[int]) -> str:
+    """A line about pictures of one channel and a convolution that takes more: broadcasting repeats them unasked."""
+    wanted = _channels(model)
+    if not wanted or wanted == 1 or len(shape) != 3 or shape[0] != 1:
+        return ""
+    return (
+        f"note: the pictures have 1 channel and the model's first convolution takes {wanted}: the model repeats them, "
+        f"on purpose or because it normalises {wanted} channels"
+    )
+
+
+def _channels(model: Model) -> int | None:
+    """How many channels the first convolution takes, where there is one."""
+    modules = model.modules() if isinstance(model, nn.Module) else iter(())
+    return next((one.in_channels for one in modules if isinstance(one, nn.Conv2d)), None)
+
+
+def _counted(channels: int) -> str:
+    return "1 channel" if channels == 1 else f"{channels} channels"
+
+
+def _is_batch(model: Model, x: Tensor) -> bool:
+    try:
+        with torch.no_grad():
+            return x.ndim > 1 and len(forward(model, x)) == len(x)
+    except (FieldError, RuntimeError, ValueError, IndexError, TypeError):
+        return False
+
+
+def check_target(target: Any, classes: int, names: Sequence[str] = ()) -> int:
+    """A class number, from any kind of whole number or, where classes have names, from a name."""
+    if isinstance(target, str):
+        return _named(target, classes, names)
+    try:
+        number = -1 if isinstance(target, bool) else operator.index(target)
+    except TypeError:
+        number = -1
+    if not 0 <= number < classes:
+        raise ArgumentError(f"expected `target` in 0..{classes - 1}, got {target}")
+    return number
+
+
+def _named(target: str, classes: int, names: Sequence[str]) -> int:
+    """The one class of that name."""
+    places = [number for number, name in enumerate(names) if name == target]
+    if len(places) == 1 and places[0] < classes:
+        return places[0]
+    if not names:
+        raise ArgumentError(
+            f"expected `target` in 0..{classes - 1}, got {target!r}: to name classes, say classes=[...] in their order"
+        )
+    known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    problem = "several classes are called" if places else "no class is called"
+    raise ArgumentError(f"expected `target` to be a class ({known}), {problem} {target!r}")
+
+
+def class_names(model: Any) -> tuple[str, ...]:
+    """What a model itself calls its classes: `classes`, or Hugging Face's `config.id2label`; empty if it does not."""
+    for _ in range(8):  # wrappers hold the model that they wrap
+        if (names := _own_names(model)) or not hasattr(model, "model"):
+            return names
+        model = model.model
+    return ()
+
+
+def _own_names(model: Any) -> tuple[str, ...]:
+    names = getattr(model, "classes", None)
+    if isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(name, str) for name in names):
+        return tuple(names)
+    labels = getattr(getattr(model, "config", None), "id2label", None)
+    if isinstance(labels, Mapping) and set(labels) == set(range(len(labels))):
+        return tuple(str(labels[number]) for number in range(len(labels)))
+    return ()
+
+
+def each_target(target: Any, count: int) -> list[Any]:
+    """One target per input of a batch."""
+    if isinstance(target, Tensor | np.ndarray):
+        target = target.tolist()
+    if isinstance(target, str) or not isinstance(target, Sequence):
+        return [target] * count
+    if len(target) != count:
+        raise ArgumentError(f"expected one `target` per input ({count}), got {len(target)}")
+    return list(target)

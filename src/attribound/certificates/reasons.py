@@ -1,0 +1,123 @@
+"""Certified reasons: features that provably stay the largest of the map, and their order (docs/theory/reasons.md)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from msgspec import Struct
+
+from attribound import checks as check
+from attribound.bounds.orders import Orders
+from attribound.errors import ArgumentError, StoredDataError
+from attribound.rounding import round_down
+
+if TYPE_CHECKING:
+    from attribound.certificates.certificate import Certificate
+
+
+class StatedReason(Struct, frozen=True, forbid_unknown_fields=True):
+    """A reason as records state it: feature, its name, up to which epsilon it stays, and stays above the next one."""
+
+    feature: int
+    name: str
+    stays: float
+    leads: float
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Reasons:
+    """The k largest features of a smoothed map, largest first, and what is proved about them.
+
+    With probability at least 1 - alpha all of it holds at once, for every change of the input up to the epsilon named.
+
+    Attributes:
+        features: (k,) places in the map.
+        names: (k,) what they are called.
+        stays: (k,) each feature is among the k largest of every attacked map up to this epsilon; 0.0: unproved.
+        above: (k, k) reason i stays above reason j up to above[i][j]; 0.0: unproved.
+    """
+
+    features: tuple[int, ...]
+    names: tuple[str, ...]
+    stays: tuple[float, ...]
+    above: tuple[tuple[float, ...], ...]
+
+    @property
+    def leads(self) -> tuple[float, ...]:
+        """(k,) up to which epsilon each reason stays above the next one; the last has none: 0.0."""
+        return (*(self.above[place][place + 1] for place in range(len(self.features) - 1)), 0.0)
+
+    @property
+    def max_epsilon(self) -> float:
+        """All of them stay the k largest up to this change."""
+        return min(self.stays)
+
+    @property
+    def max_order_epsilon(self) -> float:
+        """All of them stay the k largest, in this order, up to this change."""
+        return min(self.max_epsilon, *self.leads[:-1]) if len(self.features) > 1 else self.max_epsilon
+
+    def staying(self, epsilon: float) -> tuple[str, ...]:
+        """Names of those that provably stay among the k largest after any change up to epsilon."""
+        wanted = float(check.non_negative("epsilon", epsilon))
+        return tuple(name for name, reach in zip(self.names, self.stays, strict=True) if reach > 0 and reach >= wanted)
+
+    def stated(self) -> tuple[StatedReason, ...]:
+        """As records keep them."""
+        return tuple(map(StatedReason, self.features, self.names, self.stays, self.leads))
+
+    def __repr__(self) -> str:
+        """One line per reason, certified numbers rounded down."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        count, width = len(self.features), max(map(len, self.names))
+        lines = []
+        for place, (name, reach, lead) in enumerate(zip(self.names, self.stays, self.leads, strict=True), 1):
+            among = f"among the top {count} up to epsilon {round_down(reach)}" if reach > 0 else "not proved to stay"
+            first = f", above the next up to {round_down(lead)}" if lead > 0 else ""
+            lines.append(f"{place} {name:{width}}  {among}{first}")
+        return lines
+
+
+def reasons(certificate: "Certificate", k: int | None = None) -> Reasons:
+    """What the certificate's orders prove about its k largest features; k: at most as many as were counted."""
+    if Orders not in certificate.evidence.facts:
+        raise StoredDataError("no orders were counted for this certificate: certify with reasons=4")
+    orders = certificate.evidence.fact(Orders)
+    counted = len(orders.places)
+    number = counted if k is None else int(check.count("k", k))
+    if number > counted:
+        raise ArgumentError(f"expected `k` in 1..{counted}, the reasons that were counted, got {number}")
+    rows = list(range(counted))
+    if certificate.map is not None:  # the pilot's order is not quite that of the map that people see
+        values = np.ravel(certificate.map)
+        rows.sort(key=lambda row: -values[orders.places[row]])
+    rows = rows[:number]
+    places = tuple(orders.places[row] for row in rows)
+    stays = orders.among(number)
+    return Reasons(
+        features=places,
+        names=tuple(certificate.features[place] if certificate.features else str(place) for place in places),
+        stays=tuple(float(stays[row]) for row in rows),
+        above=tuple(tuple(float(orders.radius[row, place]) for place in places) for row in rows),
+    )
+
+
+def overstated_reasons(certificate: "Certificate") -> list[str]:
+    """Reasons that a record states and its evidence does not give."""
+    stated = certificate.record.stated_reasons
+    if not stated:
+        return []
+    if Orders not in certificate.evidence.facts:
+        return ["states reasons, but no orders were counted"]
+    orders = certificate.evidence.fact(Orders)
+    if len(stated) > len(orders.places) or {one.feature for one in stated} - set(orders.places):
+        return ["states reasons that were not counted"]
+    stays, problems = dict(zip(orders.places, orders.among(len(stated)), strict=True)), []
+    for one, following in zip(stated, [*stated[1:], None], strict=True):
+        lead = 0.0 if following is None else orders.radius[orders.places.index(one.feature), following.feature]
+        if not (one.stays <= stays[one.feature] + 1e-9 and one.leads <= lead + 1e-9):
+            problems.append(f"states more about the reason {one.name!r} than its evidence gives")
+    return problems

@@ -1,0 +1,79 @@
+"""`gate` and `compare`: runs inside a pipeline."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attribound.cli.app import Json, Run, answer, app
+from attribound.cli.choices import Form
+
+_FILE = "for pipelines; written whether the gate passes or not."
+
+
+@app.command()
+def gate(
+    run: Run,
+    cosine: Annotated[float, typer.Option(help="The cosine that explanations must keep.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(help="Under every change up to this size.", show_default=False)],
+    share: Annotated[float, typer.Option(help="Share of all inputs that must be certified.", show_default=False)],
+    confidence: Annotated[float, typer.Option(help="Confidence of what is said about the share.")] = 0.95,
+    population: Annotated[
+        bool, typer.Option("--population", help="Demand the share that is proved for the population.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(help=f"JUnit XML file {_FILE}")] = None,
+    markdown: Annotated[Path | None, typer.Option(help=f"Markdown file {_FILE}")] = None,
+    sarif: Annotated[Path | None, typer.Option(help=f"SARIF file {_FILE}")] = None,
+    as_json: Json = False,
+) -> None:
+    """Stop a pipeline when too few explanations are certified: exit code 1 if fewer than --share are.
+
+    Example: attribound gate my-run --cosine 0.8 --epsilon 0.25 --share 0.9 --junit gate.xml
+
+    Failures, missing and doubtful inputs count as not certified. Also says how many of these inputs, and which share of
+    the population they were drawn from, are truly robust, with the confidence asked for.
+    """
+    from attribound.files import write_whole
+    from attribound.runs import gate_files
+    from attribound.runs.gate import Asked, judge
+
+    found = judge(run, Asked(cosine, epsilon, share, confidence, population))
+    for path, text in (
+        (junit, gate_files.junit(found)),
+        (markdown, gate_files.markdown(found)),
+        (sarif, gate_files.sarif(found, run)),
+    ):
+        if path is not None:
+            write_whole(path, text)
+    answer(found.to_json(), as_json, lambda: print("\n".join(found.sentences)))
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(help="The run before.", show_default=False)],
+    run_b: Annotated[Path, typer.Argument(help="The run after, over the same inputs.", show_default=False)],
+    cosine: Annotated[float, typer.Option(help="Unchanged: provably at least this; changed: provably below.")] = 0.9,
+    out: Annotated[Path | None, typer.Option(help="Also write a page, one HTML file.")] = None,
+    kind: Annotated[Form, typer.Option("--format", help="Form of what is printed.")] = Form.TEXT,
+    as_json: Json = False,
+) -> None:
+    """Say which explanations changed between two runs over the same inputs: two models, two noises, two versions.
+
+    Example: attribound compare run-of-may run-of-june --out drift.html
+
+    Inputs are matched by their hashes. The cosine of the two exact smoothed maps is bounded from both sides, from what
+    each run has proved about its own.
+    """
+    from attribound.cli import console
+    from attribound.report.drift import markdown, write_page
+    from attribound.runs.compare import compare as match
+
+    found = match(run_a, run_b, cosine)
+    if out is not None:
+        write_page(found, (run_a, run_b), out)
+    if kind == Form.MD and not as_json:
+        print(markdown(found), end="")
+        return
+    answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, out))

@@ -1,0 +1,232 @@
+"""The gate of a pipeline: are enough inputs of a run certified, and what does that say about all others?"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal, final
+
+from attribound import checks as check
+from attribound.bounds.gate import false_most, share_lower
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.record import Failure
+from attribound.certificates.verify import infeasible
+from attribound.errors import StoredDataError
+from attribound.rounding import exact_text, percent, round_down
+from attribound.runs.config import RunConfig
+from attribound.runs.proved import Proved, prove_all
+from attribound.runs.store import Store
+from attribound.runs.summary import chance_level
+
+Outcome = Literal["certified", "uncertified", "assumed", "doubtful", "violated", "error", "missing"]
+
+
+@final
+@dataclass(frozen=True)
+class Asked:
+    """What a gate asks for.
+
+    Attributes:
+        cosine: the cosine that explanations must keep.
+        epsilon: under every change up to this size.
+        share: the share of all inputs of which this must be certified.
+        confidence: probability with which what is said about the share holds.
+        population: whether the share that is *proved* for the population must reach `share`, not only the one counted.
+    """
+
+    cosine: float
+    epsilon: float
+    share: float
+    confidence: float = 0.95
+    population: bool = False
+
+    def __post_init__(self) -> None:
+        check.fraction("cosine", self.cosine)
+        check.non_negative("epsilon", self.epsilon)
+        check.fraction("share", self.share)
+        check.alpha(self.confidence, "confidence")
+
+    @property
+    def level(self) -> float:
+        """Failure probability of what is said about the share."""
+        return 1 - self.confidence
+
+    @property
+    def sure(self) -> str:
+        """The confidence in percent, exactly."""
+        return f"{(100 * Decimal(repr(self.confidence))).normalize():f} %"
+
+    @property
+    def words(self) -> str:
+        """In words."""
+        return f"cosine {exact_text(self.cosine)} at epsilon {exact_text(self.epsilon)}"
+
+
+@final
+@dataclass(frozen=True)
+class Case:
+    """One input at the gate: certified, or why not."""
+
+    item: int | None
+    outcome: Outcome
+    reason: str = ""
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What the case is called."""
+        return "inputs without a record" if self.item is None else f"item {self.item}"
+
+
+@final
+@dataclass(frozen=True)
+class Gate:
+    """The outcome.
+
+    Attributes:
+        name: the run.
+        config: what was run.
+        asked: what the gate asked for.
+        cases: one per record, in the order of their items.
+        missing: inputs that the run was asked for and has no record of.
+        alpha: the largest failure probability of any certificate.
+        chance: the run's chance level, if it is known.
+    """
+
+    name: str
+    config: RunConfig
+    asked: Asked
+    cases: Sequence[Case]
+    missing: int
+    alpha: float
+    chance: float | None
+
+    @property
+    def inputs(self) -> int:
+        """All inputs, those without a record too."""
+        return len(self.cases) + self.missing
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Inputs by outcome."""
+        counts = Counter(str(case.outcome) for case in self.cases)
+        return dict(counts + Counter(missing=self.missing))
+
+    @property
+    def certified(self) -> int:
+        """How many are certified."""
+        return self.counts.get("certified", 0)
+
+    @property
+    def share(self) -> float:
+        """The share of all inputs that is certified."""
+        return self.certified / self.inputs
+
+    @property
+    def true_least(self) -> int:
+        """So many of these inputs are truly robust, with the confidence asked for."""
+        return max(self.certified - false_most(self.inputs, self.alpha, self.asked.level), 0)
+
+    @property
+    def population(self) -> float:
+        """So large a share of the population is truly robust, with the confidence asked for."""
+        return share_lower(self.certified, self.inputs, self.alpha, self.asked.level)
+
+    @property
+    def passed(self) -> bool:
+        """Whether enough are certified; a certificate that an attack broke closes the gate."""
+        # The share is compared as counts: 9 of 10 are 0.9, whatever 9 / 10 is in binary.
+        enough = self.certified >= self.asked.share * self.inputs * (1 - 1e-12)
+        if self.asked.population:
+            enough = enough and self.population >= self.asked.share
+        return enough and not self.counts.get("violated")
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was found, and what it says, in words."""
+        asked, sure = self.asked, self.asked.sure
+        word = "passed" if self.passed else "FAILED"
+        found = [
+            f"{word}: {self.certified} of {self.inputs} inputs ({percent(self.share)}) are certified for {asked.words}"
+            f"; asked for: a share of {exact_text(asked.share)}" + (" of the population." if asked.population else "."),
+            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure} "
+            f"(each certificate is false with probability at most {exact_text(self.alpha)}).",
+            f"All such inputs: if these are an independent random sample, at least {percent(self.population)} of the "
+            f"population they come from are truly robust, with confidence {sure}.",
+        ]
+        rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
+        return [*found, *([f"Not certified: {rest}."] if rest else []), *self._warnings()]
+
+    def _warnings(self) -> list[str]:
+        found = []
+        if violated := self.counts.get("violated"):
+            found.append(f"An attack VIOLATED {violated} certificate(s): trust nothing in this run.")
+        if self.chance is not None and self.chance >= self.asked.cosine:
+            found.append(
+                f"Maps of different inputs have cosines up to {round_down(self.chance, 2)} with each other (90 % "
+                f"quantile): a certified cosine of {exact_text(self.asked.cosine)} says little here."
+            )
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        asked = {"cosine": self.asked.cosine, "epsilon": self.asked.epsilon, "share": self.asked.share}
+        return {
+            "run": self.name,
+            "passed": self.passed,
+            "asked": asked | {"confidence": self.asked.confidence, "population": self.asked.population},
+            "inputs": self.inputs,
+            "certified": self.certified,
+            "share": self.share,
+            "counts": self.counts,
+            "alpha": self.alpha,
+            "true_least": self.true_least,
+            "population_share_lower": self.population,
+            "chance": self.chance,
+            "sentences": self.sentences,
+            "not_certified": [
+                {"item": case.item, "outcome": case.outcome, "reason": case.reason}
+                for case in self.cases
+                if case.outcome != "certified"
+            ],
+        }
+
+
+def judge(path: Path, asked: Asked) -> Gate:
+    """Ask of every input of a run whether it is certified; what is doubtful in any way is not."""
+    with Store.read(path) as store:
+        config, violated = store.config, {one.item for one in store.findings().values() if one.violated}
+        cases, alpha = list[Case](), config.alpha
+        for one in prove_all(store.records(), config):
+            cases.append(_case(one, asked, violated))
+            alpha = max(alpha, 0.0 if isinstance(one, Failure) else one.record.alpha)
+        wanted, chance = store.recall("inputs"), chance_level(store)
+    expected = wanted if isinstance(wanted, int) else config.items or 0
+    if not cases and not expected:
+        raise StoredDataError(f"{path} has no records, so there is nothing to judge")
+    return Gate(path.name, config, asked, cases, max(expected - len(cases), 0), alpha, chance)
+
+
+def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:
+    if isinstance(one, Failure):
+        return Case(one.item, "error", one.message, one.seconds)
+    record, certificate = one.record, Certificate(one.record)
+    doubts = [*one.doubts, *infeasible(certificate)]
+    reached = certificate.cosine(asked.epsilon)
+    if record.item in violated:
+        outcome, reason = "violated", "an attack turned the explanation further than certified"
+    elif doubts:
+        outcome, reason = "doubtful", "; ".join(doubts)
+    elif reached < asked.cosine:
+        outcome, reason = "uncertified", _short_of(reached, asked)
+    elif certificate.assumed:
+        outcome, reason = "assumed", "the limit is ASSUMED: this is not a certificate"
+    else:
+        outcome, reason = "certified", ""
+    return Case(record.item, outcome, reason, record.seconds)  # type: ignore[arg-type]
+
+
+def _short_of(reached: float, asked: Asked) -> str:
+    known = f"only cosine {round_down(reached)} is" if reached > 0 else "nothing is"
+    return f"{known} certified at epsilon {exact_text(asked.epsilon)}, asked for: {exact_text(asked.cosine)}"

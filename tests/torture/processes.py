@@ -82,8 +82,8 @@ def at_random(started: Started, rng: random.Random) -> None:
         time.sleep(rng.uniform(0, 4))
 
 
-def survivors(family: dict[int, str], seconds: float = 20) -> list[int]:
-    """Which of these processes are still there after so long."""
+def survivors(family: dict[int, str], seconds: float = 600) -> list[int]:
+    """Which of these processes are still there after so long; a worker that loads ends when it has loaded."""
     deadline = time.monotonic() + seconds
     while alive := [pid for pid, started in family.items() if _runs(pid, started)]:
         if time.monotonic() > deadline:

@@ -95,3 +95,10 @@ def test_what_is_no_number_is_not_shown_as_one() -> None:
 
 def test_there_is_only_one_zero() -> None:
     assert rounding.round_down(-0.0) == rounding.round_up(-1e-9) == "0.0000"
+
+
+def test_numbers_of_any_size_can_be_shown() -> None:
+    assert rounding.round_up(1e30, 2) == "1000000000000000019884624838656.00"
+    assert len(rounding.round_down(1e308, 10)) == 309 + 11
+    assert rounding.round_down(5e-324, 3) == "0.000"
+    assert rounding.round_up(5e-324, 3) == "0.001"

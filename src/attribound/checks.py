@@ -88,7 +88,8 @@ def norm_over_limit(norm: Number, limit: Number) -> FloatArray:
     """Kappa = norm / limit in [0, 1]; a norm beyond its limit (beyond rounding) is an error."""
     norm, limit = non_negative("norm", norm), positive("limit", limit)
     norm, limit = np.broadcast_arrays(norm, limit)
-    kappa = norm / limit
+    with np.errstate(over="ignore"):  # a tiny limit is exceeded, however far
+        kappa = norm / limit
     if (kappa > 1 + NORM_SLACK).any():
         worst = np.unravel_index(np.argmax(kappa), kappa.shape)
         raise ArgumentError(

@@ -2,17 +2,24 @@
 
 import math
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 
 def round_down(value: float | Decimal, digits: int = 4) -> str:
     """Certified numbers are rounded down for display; in decimal, for a binary product may round up."""
-    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR) + 0:f}"  # + 0: no negative zero
+    return _rounded(value, digits, ROUND_FLOOR)
 
 
 def round_up(value: float, digits: int = 4) -> str:
     """Needed or feared numbers (a radius, an angle) are rounded up."""
-    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING) + 0:f}"
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def _rounded(value: float | Decimal, digits: int, way: str) -> str:
+    exact = Decimal(value)
+    with localcontext() as context:
+        context.prec = max(context.prec, exact.adjusted() + digits + 2)  # 1e308 has 309 digits
+        return f"{exact.quantize(Decimal(1).scaleb(-digits), way) + 0:f}"  # + 0: no negative zero
 
 
 def percent(share: float, digits: int = 1) -> str:

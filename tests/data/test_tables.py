@@ -133,5 +133,5 @@ def test_options_are_checked(tmp_path) -> None:
 def test_a_parquet_file_that_unfolds_is_refused(tmp_path, monkeypatch) -> None:
     parquet.write_table(pa.table({"x": np.zeros(100_000)}), tmp_path / "a")
     monkeypatch.setenv("ATTRIBOUND_MAX_BYTES", "1000000")
-    with pytest.raises(StoredDataError, match="would take 1,600,000 bytes of memory"):
+    with pytest.raises(StoredDataError, match=r"would take 1,600,\d+ bytes of memory"):
         open_data(f"parquet:{tmp_path / 'a'}")

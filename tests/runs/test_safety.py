@@ -86,3 +86,17 @@ def test_a_stored_factory_is_not_called(make, tmp_path, monkeypatch) -> None:
     for command in ("show", "export"):
         assert cli.run([command, str(path)]) == 0
     assert not (tmp_path / "ran").exists()
+
+
+def test_exported_text_is_no_formula_and_steers_no_terminal(make, capsys) -> None:
+    path = make(items=1)
+    with Store.read(path) as store:
+        record = next(store.records())
+    evil = replace(record, reason=" =1+1\x1b]0;evil\x07", versions={"=x\x1b": "@SUM(A1)\u202e"})
+    change(path, "UPDATE records SET record = ?", encode(evil).decode())
+    capsys.readouterr()
+    assert cli.run(["export", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert all(letter.isprintable() or letter == "\n" for letter in out)
+    assert r"' =1+1\x1b]0;evil\x07" in out
+    assert r"'@SUM(A1)\u202e" in out

@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import json
 import math
+from collections import Counter
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -230,8 +231,8 @@ def _canonical(text: str | bytes) -> Record | Failure | None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+        counts = Counter(key for key, _ in pairs)
+        raise ValueError(f"the key {counts.most_common(1)[0][0]!r} stands twice")
     return found
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -125,6 +126,8 @@ def interruptible() -> Iterator[threading.Event]:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: exit codes 0 done, 1 a check failed, 2 bad input (one line), 130 interrupted."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not sys.warnoptions:  # a library's warning is not a line for the user, unless asked for with -W
+        warnings.simplefilter("ignore")
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # a second one, while the first was being told
@@ -187,8 +190,13 @@ def _interrupted() -> int:
     return 130
 
 
+_LONGEST_MESSAGE = 2000
+"""Letters of an error: a file may have a million columns, and a message that lists them."""
+
+
 def _refuse(message: str) -> int:
-    print("error: " + printable(message), file=sys.stderr)
+    text = printable(message)
+    print("error: " + (text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + " ..."), file=sys.stderr)
     return 2
 
 

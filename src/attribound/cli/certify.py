@@ -3,7 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -66,7 +66,9 @@ def certify(
     limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
     shuffle: Annotated[bool, typer.Option(help="Take the inputs in an order shuffled by the seed.")] = False,
     seed: Seed = 0,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes, one thread each; default: all cores.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Processes, one thread each; default: all cores.")
+    ] = None,
     engine: Annotated[EngineName, typer.Option(help="local, or ray (needs attribound[ray]).")] = EngineName.LOCAL,
     address: Annotated[str | None, typer.Option(help="Address of an existing Ray cluster.")] = None,
     device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
@@ -117,7 +119,8 @@ def certify(
         share_alpha(given) if simultaneous else given, trust=trust_model, say=console.say(quiet=as_json)
     )
     with interruptible() as interrupted, console.run_progress(config.cosines[0], quiet=as_json) as advance:
-        state = run(job, out, chosen, strict=strict, retry=retry, stop=interrupted.is_set, progress=advance)
+        options: dict[str, Any] = {"strict": strict, "retry": retry, "stop": interrupted.is_set}
+        state = run(job, out, chosen, progress=advance, say=console.say(quiet=as_json), **options)
     if state.done < state.total and interrupted.is_set():
         again = shlex.join(["attribound", *sys.argv[1:]])
         print(f"{state.done} of {state.total} inputs are in {out}. To go on: {again}", file=sys.stderr)

@@ -11,7 +11,7 @@ from attribound.rounding import lower_quantile, percent, round_down
 
 Runs = Mapping[str, Sequence[Certificate]]
 
-_FRACTION = 0.5
+_FRACTION, _WIDEST = 0.5, 200
 _READ = (
     "Read: no change of the image of l2 size up to the proved epsilon, whatever it is, can turn the exact smoothed map "
     "by more than 37 degrees (cosine 0.8); for the maps as sampled here and at the changed image, the epsilon is the "
@@ -32,7 +32,11 @@ _PAPER = (
 def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
     """The demo's table, run by run, and where its files are."""
     console = Console(highlight=False)
-    console.print(_table(certificates))
+    table = _table(certificates)
+    if not console.is_terminal:  # in a file or pipe nobody's window is too narrow
+        wide = console.options.update(max_width=_WIDEST)
+        console.width = max(console.width, console.measure(table, options=wide).maximum)
+    console.print(table)
     for run in summary["runs"]:
         console.print(
             f"{run['name']}: {run['noise']} noise, sigma {run['sigma']:g} per pixel (radius {run['radius']:.4g}); "

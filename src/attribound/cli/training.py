@@ -52,15 +52,15 @@ def train(
     attacked_cross_entropy: Annotated[
         bool, typer.Option(help="TRADES as the paper prints it: cross-entropy of the attacked input.")
     ] = False,
-    epochs: Annotated[int, typer.Option(min=1)] = 4,
-    batch: Annotated[int, typer.Option(min=1, help="Images per step.")] = 128,
+    epochs: Annotated[int, typer.Option(min=1, max=1_000_000)] = 4,
+    batch: Annotated[int, typer.Option(min=1, max=1_000_000, help="Images per step.")] = 128,
     rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 3e-3,
     decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
     momentum: Annotated[float | None, typer.Option(help="Gradient descent with this momentum instead of Adam.")] = None,
     patience: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many epochs without a smaller loss.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1)] = 0,
     as_json: Json = False,
 ) -> None:
     """Train a model whose explanations hold.

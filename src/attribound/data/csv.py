@@ -42,21 +42,26 @@ def _check_names(path: Path, names: list[str]) -> None:
 
 
 def _rows(path: Path, rows: Iterator[list[str]], names: list[str], columns: Columns) -> Table:
-    places = [names.index(name) for name in columns.inputs]
-    label = None if columns.label is None else names.index(columns.label)
+    numbers = {name: place for place, name in enumerate(names)}
+    places = [numbers[name] for name in columns.inputs]
+    label = None if columns.label is None else numbers[columns.label]
     values, labels, problems = array("d"), [], {}
+    stored, nothing = size_of(path), array("d", [np.nan]) * len(places)
     for number, cells in enumerate(row for row in rows if row):
+        # A row may be one letter long and still stand for a number per column.
+        check_bytes(shown(path), 8 * (len(values) + len(places)), stored)
         if len(cells) != len(names):
             problems[number] = f"it has {len(cells)} cells, expected {len(names)}"
-            cells = [*cells, *[""] * len(names)]
-        for place in places:
-            if _is_number(cells[place]):
-                values.append(float(cells[place]))
-            else:
-                values.append(np.nan)
-                problems.setdefault(number, f"column {names[place]!r} is {cells[place]!r}, expected a number")
+            values.extend(nothing)
+        else:
+            for place in places:
+                if _is_number(cells[place]):
+                    values.append(float(cells[place]))
+                else:
+                    values.append(np.nan)
+                    problems.setdefault(number, f"column {names[place]!r} is {cells[place]!r}, expected a number")
         if label is not None:
-            labels.append(cells[label].strip())
+            labels.append(cells[label].strip() if label < len(cells) else "")
     matrix = np.array(values).reshape(-1, len(places))
     return check_numbers(Table(path, columns.inputs, matrix, None if label is None else tuple(labels), problems))
 

@@ -12,7 +12,7 @@ from attribound.data.classes import class_numbers
 from attribound.data.options import Options
 from attribound.data.pictures import read_picture
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.limits import shown
+from attribound.limits import check_pixels, shown
 
 _SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 IMAGENET_SIZE = 224
@@ -26,6 +26,7 @@ class Folder(Dataset):
         """List the pictures; none is opened before it is asked for."""
         if channels not in (1, 3):
             raise ArgumentError(f"expected `channels` 1 or 3, got {channels}")
+        check_pixels("each input", size, size)
         root = Path(directory)
         if not root.is_dir():
             raise StoredDataError(f"{shown(root)} is not a folder")

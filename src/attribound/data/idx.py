@@ -14,6 +14,7 @@ from attribound.data.arrays import Arrays
 from attribound.errors import StoredDataError
 from attribound.limits import check_bytes, reason, shown, size_of
 
+_MOST_AXES = 8
 _SPLITS = {"train": "train", "test": "t10k"}
 
 
@@ -34,13 +35,15 @@ def _read(file: BinaryIO | gzip.GzipFile, path: Path, stored: int) -> np.ndarray
     if len(magic) < 4 or magic[:3] != b"\x00\x00\x08":
         raise StoredDataError(f"{shown(path)} is not an IDX file of bytes (magic number {magic.hex() or 'missing'})")
     axes = magic[3]
-    if axes == 0:
-        raise StoredDataError(f"{shown(path)} has no axes")
+    if not 1 <= axes <= _MOST_AXES:
+        raise StoredDataError(f"{shown(path)} has {axes} axes, expected 1 to {_MOST_AXES}")
     header = file.read(4 * axes)
     if len(header) < 4 * axes:
         raise StoredDataError(f"{shown(path)} ends within its header")
     shape = struct.unpack(f">{axes}I", header)
     promised = math.prod(shape)
+    if not promised:
+        raise StoredDataError(f"{shown(path)} is empty: its shape is {shape[:4]}")
     check_bytes(shown(path), promised, stored)
     content = file.read(promised + 1)
     if len(content) != promised:

@@ -26,13 +26,13 @@ def read_parquet(path: Path, choose: Choose) -> Table:
     size = size_of(path)
     try:
         with parquet.ParquetFile(path) as file:
-            columns = choose(path, [str(name) for name in file.schema_arrow.names])
-            check_bytes(shown(path), 8 * file.metadata.num_rows * (len(columns.inputs) + 1), size)
-            values = np.empty((file.metadata.num_rows, len(columns.inputs)))
+            columns, rows = choose(path, [str(name) for name in file.schema_arrow.names]), file.metadata.num_rows
+            check_bytes(shown(path), 8 * rows * (len(columns.inputs) + 1) + _stored_bytes(file.metadata), size)
+            values = np.full((rows, len(columns.inputs)), np.nan)
             for place, name in enumerate(columns.inputs):
-                values[:, place] = _numbers(file.read(columns=[name]).column(0))
-            label = columns.label
-            labels = None if label is None else _text(file.read(columns=[label]).column(0))
+                if _is_number(file.schema_arrow.field(name).type):  # text would be unfolded for nothing
+                    values[:, place] = _numbers(file.read(columns=[name]).column(0))
+        labels = None if columns.label is None else _labels(path, columns.label)
     except StoredDataError:
         raise
     except Exception as error:  # whatever a foreign file makes pyarrow raise
@@ -41,19 +41,37 @@ def read_parquet(path: Path, choose: Choose) -> Table:
     return check_numbers(Table(path, columns.inputs, values, labels, missing))
 
 
+def _stored_bytes(metadata: Any) -> int:
+    """Bytes of all pages once they are unpacked, as the file says."""
+    return sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+
+
+def _labels(path: Path, name: str) -> tuple[str, ...]:
+    """The label column, each different word once: a word of a megabyte may stand in a million rows."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, read_dictionary=[name]) as file:
+        return _text(file.read(columns=[name]).column(0))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
 def _numbers(column: Any) -> np.ndarray:
     """(N,) numbers of a column, NaN where there are none."""
     import pyarrow as pa
 
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    if not any(is_kind(column.type) for is_kind in kinds):
-        return np.full(len(column), np.nan)
     whole = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
     return np.asarray(whole.cast(pa.float64(), safe=False).to_numpy())
 
 
 def _text(column: Any) -> tuple[str, ...]:
     """Labels as text, each different one once in memory."""
-    encoded = column.combine_chunks().dictionary_encode()
+    encoded = column.combine_chunks()
+    encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
     words = ["" if word is None else str(word) for word in encoded.dictionary.to_pylist()]
     return tuple("" if place is None else words[place] for place in encoded.indices.to_pylist())

@@ -1,6 +1,7 @@
 """Tables: columns of numbers, perhaps a column of labels, in the columns' own units."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -84,21 +85,23 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
 
 def _all_but(path: Path, names: Sequence[str], *, label: str | None, drop: Sequence[str]) -> Columns:
     """Every column but the labels and those to leave out."""
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if list(names).count(name) > 1)
+    found, left_out = set(names), set(drop)
+    if len(found) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
         raise StoredDataError(f"{shown(path)} has two columns {twice!r}")
     for name in (*([label] if label else []), *drop):
-        if name not in names:
+        if name not in found:
             raise StoredDataError(f"{shown(path)} has no column {name!r}; it has {', '.join(names)}")
-    inputs = tuple(name for name in names if name != label and name not in drop)
+    inputs = tuple(name for name in names if name != label and name not in left_out)
     if not inputs:
         raise StoredDataError(f"{shown(path)} has no columns of numbers")
     return Columns(inputs, label)
 
 
 def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str]) -> Columns:
+    there = set(found)
     for name in names:
-        if name not in found:
+        if name not in there:
             raise StoredDataError(f"{shown(path)} lacks the column {name!r} of the data")
     return Columns(tuple(names))
 

@@ -1,5 +1,8 @@
 """Programs in files, which are code: loaded only on trust."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
@@ -39,14 +42,26 @@ def load_exported(path: Path, architecture: str | None, trust: bool) -> nn.Modul
             f"torch unpickles parts of the exported program {shown(path)}: add --trust-model if you trust it"
         )
     try:
-        program = torch.export.load(path)
-        model = program.module()
+        with _quiet():
+            program = torch.export.load(path)
+            model = program.module()
     except Exception as error:  # whatever a foreign file makes torch raise
         raise StoredDataError(f"{shown(path)} is not an exported program: {reason(error)}") from None
     for module in model.modules():
         module.training = False
     rows = _fixed_rows(program)
     return model if rows is None else Chunked(model, rows)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch logs pages about a file that it cannot read; the error says the same in one line."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @final

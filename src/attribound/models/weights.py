@@ -1,5 +1,6 @@
 """Files of plain weights: read without executing anything, unpacked from what people put around them."""
 
+import mmap
 import pickle
 import zipfile
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from attribound.limits import check_bytes, reason, shown, size_of
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "weights", "params")
 _COUNTER = "num_batches_tracked"  # of batch norm in training; old files lack it, and nothing uses it
+_EMPTY_MEMORY = b"\nbytearray\n"
 _PREFIXES = ("module.", "_orig_mod.", "model.", "net.")
 
 
@@ -49,6 +51,8 @@ def _read_torch(path: Path) -> Any:
     """A checkpoint; nothing but tensors and plain values is unpickled."""
     size = size_of(path)
     check_bytes(shown(path), _unpacked(path, size), size)
+    if _asks_for_memory(path):
+        raise StoredDataError("it asks for empty memory, which weights do not need")
     return torch.load(path, map_location="cpu", weights_only=True)
 
 
@@ -73,6 +77,18 @@ def _unpacked(path: Path, size: int) -> int:
         return size
     with zipfile.ZipFile(path) as archive:
         return sum(member.file_size for member in archive.infolist())
+
+
+def _asks_for_memory(path: Path) -> bool:
+    """Whether a pickle in the file calls `bytearray`: torch allows it, and fifty bytes then take any number."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if content.find(_EMPTY_MEMORY) >= 0:
+            return True
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        packed = [member for member in archive.infolist() if member.compress_type != zipfile.ZIP_STORED]
+        return any(_EMPTY_MEMORY in archive.read(member) for member in packed)
 
 
 def _state_dict(stored: Any) -> dict[str, Tensor]:

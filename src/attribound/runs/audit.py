@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from attribound import checks as check
 from attribound.attacks.audit import Audit, audit, settings_of
 from attribound.attacks.base import Attack
 from attribound.attacks.case import save_case
@@ -43,6 +44,11 @@ def audit_run(
     Returns:
         All findings of the run.
     """
+    check.fraction("cosine", cosine)
+    with Store.read(path) as stored:  # a model that cannot be opened is found out before anything is written
+        claim = next((one for one in stored.records() if isinstance(one, Record) and one.status != "uncertified"), None)
+    if claim is not None:
+        opener(claim.subject)
     with Store.append(path) as store:
         done, settings = store.findings(), settings_of(attacks, cosine, seed, tightness)
         certified = [one for one in store.records() if isinstance(one, Record) and one.status != "uncertified"][:items]

@@ -84,7 +84,7 @@ def _csv(store: Store) -> Iterator[str]:
     columns = _columns(flat(record) for record in public_records(store))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
+    writer.writerow({name: _as_text(name) for name in columns})
     for record in public_records(store):
         writer.writerow({key: _as_text(value) for key, value in flat(record).items()})
         yield text.getvalue()
@@ -94,8 +94,11 @@ def _csv(store: Store) -> Iterator[str]:
 
 
 def _as_text(value: Any) -> Any:
-    """A spreadsheet runs text that begins like a formula; a quote in front keeps it text."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    """A spreadsheet runs text that begins like a formula, a terminal obeys control characters: both stay text."""
+    if not isinstance(value, str):
+        return value
+    text = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in value)
+    return f"'{text}" if value.lstrip().startswith(("=", "+", "-", "@")) else text
 
 
 def _latex(store: Store) -> Iterator[str]:

@@ -12,7 +12,9 @@ import torch
 from torch import nn
 
 from attribound import checks as check
+from attribound.bounds.cells import hot_cells
 from attribound.certificates.arguments import check_field, check_target, class_names, look_at, repeated_channels
+from attribound.certificates.asked import fractions_of
 from attribound.certificates.opening import open_field, open_model
 from attribound.certificates.record import Failure, Record
 from attribound.data import open_data
@@ -30,6 +32,9 @@ from attribound.runs.work import Job, class_of
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
+_PROCESSORS = "processors"
+_MOST_SAMPLES, _LEAST_ALPHA = 10**12, 1e-100
+"""Beyond these every input would fail by overflow, one by one."""
 
 
 @final
@@ -85,6 +90,11 @@ def prepare(
     """
     check.count("samples", config.samples)
     check.alpha(config.alpha)
+    if config.samples > _MOST_SAMPLES or config.alpha < _LEAST_ALPHA:
+        raise ArgumentError(
+            f"expected `samples` at most {_MOST_SAMPLES:,} and `alpha` at least {_LEAST_ALPHA:g}, got "
+            f"{config.samples} and {config.alpha:g}"
+        )
     if not config.cosines:
         raise ArgumentError("expected at least one cosine")
     for cosine in config.cosines:
@@ -100,14 +110,20 @@ def prepare(
         model = model.to(config.device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ArgumentError(f"cannot use --device {config.device}: {str(error).splitlines()[0]}") from None
-    check_field(open_field(config.subject, model))
+    bounded = check_field(open_field(config.subject, model))
+    fractions_of(config.cells, bounded)
     if not len(data):
         raise StoredDataError(f"{data.name} is empty")
-    peek = look_at(model, torch.zeros(data.shape, device=config.device))
+    peek = look_at(model, zeros := torch.zeros(data.shape, device=config.device))
     if line := repeated_channels(model, data.shape):
         say(line)
     if config.target is not None:
         check_target(class_of(config.target), peek.classes, data.classes or class_names(model))
+    if config.maps or config.cells:  # what does not fit would fail input by input
+        rows = zeros.expand(bounded.block, *zeros.shape)
+        maps = bounded.base.attribute(rows, 0, generator=torch.Generator(config.device))
+        for fraction in config.cells:
+            hot_cells(fraction, maps[0].numel())
     hashes: dict[str, Any] = {
         "model_sha256": model_hash(model),
         "data_sha256": data.sha256(),
@@ -135,6 +151,7 @@ def run(
     retry: bool = False,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[Progress], None] = lambda state: None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Progress:
     """Certify what has no record yet.
 
@@ -146,6 +163,7 @@ def run(
         retry: try inputs again that failed before.
         stop: once it returns True, inputs in hand are finished and stored, and the run ends.
         progress: told after every record.
+        say: called with a line that the user should see.
     """
     with Store.create(out, job.config) as store:
         data = open_data(job.config.data)
@@ -155,16 +173,41 @@ def run(
         store.note("inputs", max(len(items), store.recall("inputs") or 0))
         state, tasks = _begin(store, items, job.config, retry)
         progress(state)
+        processors = Processors(store, say)
         outcomes = engine.outcomes(job, tasks, stop) if tasks else iter(())
         for outcome in outcomes:
             store.add(outcome)
             if state.done == state.begun_with:
                 state.started = time.perf_counter()
+            processors.meet(outcome.record)
             state.count(outcome.record, exact_text(job.config.cosines[0]))
             progress(state)
             if strict and isinstance(outcome.record, Failure):
                 raise AttriboundError(f"item {outcome.item}: {outcome.record.message} (--strict stops here)")
     return state
+
+
+@final
+class Processors:
+    """Which kinds of processor a run's records come from: another kind may give other last digits, so it is said."""
+
+    def __init__(self, store: Store, say: Callable[[str], None]) -> None:
+        self._store, self._say = store, say
+        stored = store.recall(_PROCESSORS)
+        self._known = {str(kind) for kind in stored} if isinstance(stored, list) else set()
+
+    def meet(self, record: Record | Failure) -> None:
+        """Take note of where a record was made."""
+        kind = "" if isinstance(record, Failure) else record.versions.get("cpu", "")
+        if not kind or kind in self._known:
+            return
+        if self._known:
+            self._say(
+                f"this run was begun on a processor of another kind ({', '.join(sorted(self._known))}; now {kind}): "
+                f"every certificate holds, but last digits may differ from those of a run on one kind"
+            )
+        self._known.add(kind)
+        self._store.note(_PROCESSORS, sorted(self._known))
 
 
 def _begin(store: Store, items: Sequence[int], config: RunConfig, retry: bool) -> tuple[Progress, list[Task]]:

@@ -106,6 +106,7 @@ class Worker:
             found.record,
             accuracy_noisy=None if label is None else self._accuracy(x, task.item, label),
             seconds=time.perf_counter() - started,
+            versions=found.record.versions | {"cpu": torch.backends.cpu.get_cpu_capability()},
         )
         return Certificate(record, found.map), Outcome(task.item, record, self._pictures(x, found, task))
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from attribound import checks as check
 from attribound.data import Dataset
-from attribound.errors import AttriboundError
+from attribound.errors import ArgumentError, AttriboundError
 from attribound.fields.base import Model, forward
 from attribound.hashes import model_hash
 from attribound.noise import Noise
@@ -46,6 +46,10 @@ class Schedule:
             check.count(name, getattr(self, name))
         check.positive("rate", self.rate)
         check.non_negative("decay", self.decay)
+        if max(self.rate, self.decay) > _FASTEST:
+            raise ArgumentError(
+                f"expected `rate` and `decay` at most {_FASTEST:g}, got {self.rate:g} and {self.decay:g}"
+            )
         if self.momentum is not None:
             check.fraction("momentum", self.momentum)
             check.positive("momentum", self.momentum)
@@ -58,6 +62,7 @@ class Schedule:
 
 
 _RISE, _FIRST, _LAST = 0.3, 0.04, 4e-6
+_FASTEST = 1e6
 
 
 def _half_cosine(part: float) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from attribound import checks as check
 from attribound.errors import ArgumentError
 from attribound.noise import Noise
 from attribound.training.adversarial import Adversarial
@@ -43,6 +44,8 @@ def make_objective(
     if name not in NAMES:
         raise ArgumentError(f"expected an objective ({', '.join(NAMES)}), got {name!r}")
     given: dict[str, Any] = {key: value for key, value in options.items() if value not in (None, False)}
+    for key in {"epsilon", "beta", "weight"} & set(given):
+        check.non_negative(key, given[key])
     if name == "denoise":
         if noise is not None or augment or given:
             raise ArgumentError("the objective 'denoise' draws its own noise and turns: leave the other options out")

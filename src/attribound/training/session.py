@@ -13,7 +13,7 @@ from torch import nn
 
 from attribound.data import Dataset
 from attribound.errors import ArgumentError
-from attribound.files import write_whole
+from attribound.files import check_target, write_whole
 from attribound.models import Denoiser
 from attribound.noise import Gaussian, Noise
 from attribound.rounding import percent
@@ -61,8 +61,9 @@ def train(
     _check_denoising(model, data, objective)
     for part in () if _denoises(objective) else (data, test):
         part.check_labelled("training")
-    out.parent.mkdir(parents=True, exist_ok=True)
     checkpoint = out.with_name(out.name + ".checkpoint")
+    for file in (out, out.with_suffix(".json"), checkpoint):
+        check_target(file)
     fit(model, data, objective, schedule, _patient(report, patience), checkpoint, progress)
     card = {
         "architecture": architecture,

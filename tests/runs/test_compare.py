@@ -18,6 +18,7 @@ from attribound.runs.engines import Local
 from attribound.runs.runner import prepare
 from attribound.runs.runner import run as certify
 from attribound.runs.tasks import Outcome
+from tests.report.conftest import finding
 from tests.report.reading import Page
 from tests.runs.conftest import CONFIG
 
@@ -119,6 +120,14 @@ def test_no_map_another_shape_and_a_changed_record(runs) -> None:
     assert "the run kept no map of this input (certify --pictures keeps more)" in found.pairs[0].reason
     assert "its seal does not fit" in found.pairs[1].reason
     assert next(in_order(found.pairs)).verdict != "unchanged"
+
+
+def test_a_run_with_a_broken_certificate_says_nothing(runs) -> None:
+    with Store.append(runs["longer"]) as store:
+        store.add_finding(finding(Outcome(0, store.record(0)), worst=0.1, worst_most=0.2), {})
+    found = compare(runs["one"], runs["longer"])
+    assert found.counts["unknown"] == 3
+    assert "longer: the record is of a run with a certificate that an attack broke" in found.pairs[2].reason
 
 
 def test_nothing_in_common(runs, make) -> None:

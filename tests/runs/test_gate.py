@@ -76,6 +76,13 @@ def test_everything_but_a_certificate_counts_as_none(run) -> None:
     assert not judge(run, Asked(0.8, 0.1, 0.0)).passed, "a violated certificate closes every gate"
 
 
+def test_nothing_follows_from_a_run_with_a_broken_certificate(run) -> None:
+    change(run, findings=[finding(Outcome(2, stored(run)[2]), worst=0.1, worst_most=0.2)])
+    found = judge(run, ASKED)
+    assert found.counts == {"certified": 3, "violated": 1}
+    assert (found.true_least, found.population, found.passed) == (0, 0.0, False)
+
+
 def test_missing_inputs_are_counted(run) -> None:
     connection = sqlite3.connect(run / "run.sqlite")
     with connection:

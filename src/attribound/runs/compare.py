@@ -14,7 +14,7 @@ from attribound import checks as check
 from attribound.bounds.drift import cosine_interval, tilt_most
 from attribound.bounds.facts import Closeness
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Record
+from attribound.certificates.record import Failure, Record
 from attribound.certificates.verify import infeasible
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
@@ -169,11 +169,11 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
         shared = [exact_text(one) for one in configs[0].cosines if one in configs[1].cosines]
         waiting: dict[str, list[Proved]] = defaultdict(list)
         mine, theirs, pairs = 0, 0, list[Pair]()
-        for one in prove_all(other.records(), configs[1]):
+        for one in _checked(other):
             theirs += 1
             if isinstance(one, Proved):
                 waiting[one.record.input_sha256].append(one)
-        for one in prove_all(store.records(), configs[0]):
+        for one in _checked(store):
             mine += 1
             if isinstance(one, Proved) and waiting.get(one.record.input_sha256):
                 match = waiting[one.record.input_sha256].pop(0)
@@ -183,6 +183,16 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
         raise StoredDataError(f"{first} and {second} have no input in common: no hash of an input is in both")
     names_of = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     return Comparison(names_of, configs, wanted, pairs, (mine - len(pairs), theirs - len(pairs)), names)
+
+
+def _checked(store: Store) -> Iterator[Proved | Failure]:
+    """Proved records; in a run one of whose certificates an attack broke, all of them are doubtful."""
+    broken = any(one.violated for one in store.findings().values())
+    for one in prove_all(store.records(), store.config):
+        if broken and isinstance(one, Proved):
+            yield Proved(one.record, (*one.doubts, "is of a run with a certificate that an attack broke"))
+        else:
+            yield one
 
 
 def _names(stored: Any) -> list[str]:

@@ -126,11 +126,15 @@ class Gate:
     @property
     def true_least(self) -> int:
         """So many of these inputs are truly robust, with the confidence asked for."""
+        if self.counts.get("violated"):  # an assumption is false, or there is a bug: nothing follows from the others
+            return 0
         return max(self.certified - false_most(self.inputs, self.alpha, self.asked.level), 0)
 
     @property
     def population(self) -> float:
         """So large a share of the population is truly robust, with the confidence asked for."""
+        if self.counts.get("violated"):
+            return 0.0
         return share_lower(self.certified, self.inputs, self.alpha, self.asked.level)
 
     @property

@@ -22,7 +22,6 @@ from attribound.models import DENOISERS, SHIPPED, load_denoiser, load_shipped, m
 from attribound.noise import Gaussian
 from attribound.training import (
     Augmented,
-    Behind,
     Brief,
     Consistency,
     Denoise,
@@ -130,12 +129,6 @@ RECIPES = {
         "cifar10",
         Brief(Recognised(Denoise(low=0.1, high=0.5), "cifar10-resnet20")),
         Schedule(epochs=1, batch=32, rate=1e-3),
-        then=(
-            (
-                Brief(Augmented(Behind(OneSided(Gaussian(0.25), beta=1.0), "cifar10-resnet20", 0.25))),
-                Schedule(epochs=1, batch=32, rate=1e-3),
-            ),
-        ),
         start="denoiser-cifar10",
         inputs=25_000,
     ),

@@ -182,7 +182,8 @@ def main() -> None:
                 path.write_text(json.dumps({"photo": photo, **saliency(whole, x, sigma, item)}))
                 continue
             draws = sample(fast, x, sigma, item)
-            label = -1 if folder.label(index) is None else folder.label(index)
+            number = folder._files[index][0].parent.name.partition("_")[0]
+            label = int(number) if number.isdecimal() else -1  # a folder without a number is no class of ImageNet
             np.savez(path, **draws, name=np.array(photo), label=np.array(label), sha256=np.array(input_hash(x)))
             print(f"{path.stem} {photo} {time.perf_counter() - started:.0f} s", flush=True)
 

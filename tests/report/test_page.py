@@ -262,6 +262,7 @@ def test_200_images_are_fast_and_small(synthesise, template) -> None:
     assert len(Page(target).data["details"]) == 200
 
 
+@pytest.mark.slow
 def test_200_large_photos_stay_below_8_mb(synthesise, template) -> None:
     """The worst pictures for a file: noise in every pixel, and attacked maps too."""
     generator = np.random.default_rng(0)

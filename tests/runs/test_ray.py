@@ -34,6 +34,7 @@ def test_ray_gives_the_same_records(make) -> None:
     assert records(make("ray", Ray(2))) == records(make("local"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning")
 def test_killed_workers_lose_nothing(make, tmp_path) -> None:
     from attribound.runs.engines.ray import Ray

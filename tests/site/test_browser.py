@@ -92,7 +92,9 @@ def artefact(page: str, width: int, scheme: str) -> Path:
     return folder / f"{page.removesuffix('.html').replace('/', '-')}-{width}-{scheme}.png"
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [pytest.param(1280, "light", marks=pytest.mark.slow), (1280, "dark"), (390, "light")]
+)
 def test_pages_are_quiet_legible_and_whole(width, scheme, visit, address) -> None:
     page = visit(width, 844 if width < 500 else 900, scheme)
     for name in PAGES:

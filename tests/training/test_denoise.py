@@ -9,13 +9,10 @@ from torch import nn
 
 from attribound.data import Arrays
 from attribound.errors import ArgumentError
-from attribound.models import Denoised, Denoiser, load_shipped
-from attribound.noise import Gaussian
+from attribound.models import Denoiser, load_shipped
 from attribound.training import (
-    Behind,
     Brief,
     Denoise,
-    OneSided,
     Recognised,
     Schedule,
     Settled,
@@ -115,23 +112,6 @@ def test_recognised_reaches_the_denoiser() -> None:
     objective = Recognised(Denoise(), "cifar10-resnet20")
     objective.loss(denoiser, x, torch.tensor([0, 1]), torch.Generator().manual_seed(0)).backward()
     assert float(denoiser.leave.bias.grad.abs().sum()) > 0
-
-
-def test_behind_asks_the_classifier_and_teaches_the_denoiser() -> None:
-    """The loss is that of the two as one model, and its slope is in the denoiser's weights only."""
-    denoiser, x = fresh(Denoiser, 0), torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(1))
-    base, labels, classifier = (
-        OneSided(Gaussian(0.25), beta=1.0),
-        torch.tensor([0, 1]),
-        load_shipped("cifar10-resnet20"),
-    )
-    loss = Behind(base, "cifar10-resnet20", 0.25).loss(denoiser, x, labels, torch.Generator().manual_seed(0))
-    loss.backward()
-    both = Denoised(classifier, denoiser, 0.25)
-    expected = base.loss(both, x, labels, torch.Generator().manual_seed(0))
-    assert float(loss.detach()) == float(expected.detach())
-    assert float(denoiser.leave.bias.grad.abs().sum()) > 0
-    assert all(weight.grad is None for weight in classifier.parameters())
 
 
 def test_brief_rounds_and_nothing_else() -> None:

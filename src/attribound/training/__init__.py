@@ -3,7 +3,6 @@
 from attribound.training.adversarial import Adversarial
 from attribound.training.augmented import Augmented
 from attribound.training.base import Objective
-from attribound.training.behind import Behind
 from attribound.training.brief import Brief
 from attribound.training.clean import WithClean
 from attribound.training.consistency import Consistency, OneSided
@@ -22,7 +21,6 @@ __all__ = [
     "NAMES",
     "Adversarial",
     "Augmented",
-    "Behind",
     "Brief",
     "Consistency",
     "Denoise",

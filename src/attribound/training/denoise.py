@@ -63,12 +63,11 @@ class Recognised(Objective):
         """Both terms, on pictures mirrored or not: a classifier does not know turned ones."""
         mirror = bool(torch.rand((), generator=generator) < 0.5)
         denoised, error = self.base.attempt(model, inputs.flip(3) if mirror else inputs, generator)
-        return error + self.weight * functional.cross_entropy(classifier_named(self.classifier)(denoised), labels)
+        return error + self.weight * functional.cross_entropy(_classifier(self.classifier)(denoised), labels)
 
 
 @cache
-def classifier_named(name: str) -> nn.Module:
-    """A shipped classifier, loaded once, its weights fixed."""
+def _classifier(name: str) -> nn.Module:
     return load_shipped(name)
 
 

@@ -18,7 +18,6 @@ from attribound.models import Denoiser
 from attribound.noise import Gaussian, Noise
 from attribound.rounding import percent
 from attribound.training.base import Objective
-from attribound.training.behind import Behind
 from attribound.training.denoise import Denoise, measure_denoising
 from attribound.training.loop import Progress, Report, Schedule, accuracy, fit
 
@@ -103,10 +102,10 @@ def _check_denoising(model: nn.Module, data: Dataset, objective: Objective) -> N
 
 
 def _denoises(objective: Objective) -> bool:
-    """Whether the objective trains a denoiser, whatever it is wrapped in."""
-    while not isinstance(objective, Denoise | Behind) and hasattr(objective, "base"):
+    """Whether the objective is denoising, whatever it is wrapped in."""
+    while hasattr(objective, "base"):
         objective = objective.base
-    return isinstance(objective, Denoise | Behind)
+    return isinstance(objective, Denoise)
 
 
 def _figures(model: nn.Module, test: Dataset, objective: Objective, noise: Noise) -> dict[str, Any]:

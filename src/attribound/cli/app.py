@@ -67,7 +67,10 @@ Arch = Annotated[
 ]
 Trust = Annotated[bool, typer.Option(help="Load programs too (TorchScript, .pt2): they can do anything you can.")]
 Denoiser = Annotated[
-    str | None, typer.Option(help="Denoise first: denoiser-photos, denoiser-cifar10, or FILE.safetensors of ours.")
+    str | None,
+    typer.Option(
+        help="Denoise first: denoiser-photos, denoiser-cifar10, denoiser-cifar10-resnet20, or FILE.safetensors of ours."
+    ),
 ]
 Data = Annotated[
     str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N], npz:FILE, csv:FILE, ...")

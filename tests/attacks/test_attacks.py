@@ -43,6 +43,7 @@ def test_informed_attacks_beat_random_directions(noise_model, sample) -> None:
     assert max(found["direct"], found["ifia"], found["likelihood"]) < 0.985
 
 
+@pytest.mark.slow
 def test_direct_attack_reaches_the_known_strength(noise_model, sample) -> None:
     """sigma 0.5, Unit saliency, epsilon 2.5: a median cosine of 0.80 or less; 0.85 with the fewer draws used here."""
     field = ab.Unit(ab.Saliency(noise_model))

@@ -73,7 +73,7 @@ def test_attacks_that_do_not_fit_are_skipped_and_named(noise_model, sample) -> N
     [
         (ab.Saliency, "saliency"),
         pytest.param(lambda model: ab.IntegratedGradients(model), "ig", marks=pytest.mark.slow),
-        (lambda model: ab.Centred(ab.Pooled(ab.Saliency(model), 7)), "saliency"),
+        pytest.param(lambda model: ab.Centred(ab.Pooled(ab.Saliency(model), 7)), "saliency", marks=pytest.mark.slow),
     ],
     ids=["saliency", "ig", "pooled"],
 )
@@ -161,6 +161,7 @@ def test_command_errors(subject, tmp_path, capsys) -> None:
         assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_certificates_made_in_python_are_found_in_data_that_are_named(subject, tmp_path, capsys) -> None:
     """In Python inputs are not numbered: the input is looked up by its hash."""
     ab.certify(subject[0], subject[1], noise=ab.Gaussian(0.5), samples=64).save(tmp_path / "python.json")

@@ -112,7 +112,9 @@ def count(path) -> int:
         return 0
 
 
-@pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("number", "expected"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGKILL, -9)]
+)
 def test_interrupted_and_killed_runs_go_on(number, expected, tmp_path, capsys) -> None:
     path = tmp_path / "run"
     process = start(path)

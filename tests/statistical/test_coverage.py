@@ -55,6 +55,7 @@ def test_the_norm_bound_is_tight_enough_to_notice_a_factor_two() -> None:
     assert 1.0 < shortfall < 3.0
 
 
+@pytest.mark.slow
 def test_early_stopping_never_certifies_what_is_false() -> None:
     """At x_1 = 0.1 the true cosine after a shift of 0.2 is -1, so 'cosine >= 0.1 at 0.2' must never be proved."""
     x = torch.tensor([0.1, 0.0], dtype=torch.float64)

@@ -11,7 +11,7 @@ QUICK = {fault.name: fault for fault in (*signals.FAULTS, *media.FAULTS)}
 @pytest.mark.parametrize(
     "name",
     [
-        "kill -9, one worker",
+        pytest.param("kill -9, one worker", marks=pytest.mark.slow),
         pytest.param("kill -9, two workers", marks=pytest.mark.slow),
         pytest.param("kill -9, Ray", marks=pytest.mark.slow),
         pytest.param("disk full (a small tmpfs, or RLIMIT_FSIZE where nothing can be mounted)", marks=pytest.mark.slow),

@@ -177,6 +177,22 @@ def test_interrupt_exits_130(monkeypatch, capsys) -> None:
     assert (code, err) == (130, "interrupted\n")
 
 
+def test_an_interrupt_in_code_made_from_text_exits_130_too(tmp_path) -> None:
+    """`python -m` remembers such an interrupt, handled or not, and kills itself with it when it ends."""
+    (tmp_path / "interrupted.py").write_text("""
+import importlib
+module = importlib.import_module("attribound.cli.app")
+def run(arguments):
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        return 130
+module.run = run
+module.main()
+""")
+    assert subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, check=False).returncode == 130
+
+
 def test_a_demo_replaces_its_own_runs_and_no_others(tmp_path, capsys) -> None:
     from attribound.demo import _remove_old
     from attribound.errors import StoredDataError

@@ -71,7 +71,7 @@ def test_attacks_that_do_not_fit_are_skipped_and_named(noise_model, sample) -> N
 @pytest.mark.parametrize(
     ("make_field", "attribution"),
     [
-        (ab.Saliency, "saliency"),
+        pytest.param(ab.Saliency, "saliency", marks=pytest.mark.slow),
         pytest.param(lambda model: ab.IntegratedGradients(model), "ig", marks=pytest.mark.slow),
         pytest.param(lambda model: ab.Centred(ab.Pooled(ab.Saliency(model), 7)), "saliency", marks=pytest.mark.slow),
     ],
@@ -135,7 +135,7 @@ def test_command_on_a_stored_certificate(subject, tmp_path, capsys) -> None:
 
 def test_command_fails_loudly_at_a_violation_and_the_case_replays(subject, tmp_path, capsys) -> None:
     (tmp_path / "liar.json").write_bytes(encode(exaggerate(subject[2]).stating().record))
-    flags = ("--method", "direct", "--steps", "25", "--samples", "100", "--cosine", "0.99", "--restarts", "1")
+    flags = ("--method", "direct", "--steps", "8", "--samples", "32", "--cosine", "0.99", "--restarts", "1")
     code, out, err = call(capsys, "attack", tmp_path / "liar.json", *flags)
     assert code == 1
     assert "VIOLATED" in out

@@ -1,5 +1,6 @@
 """The command line: parse, call, print."""
 
+import atexit
 import json
 import os
 import signal
@@ -7,7 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -128,6 +129,8 @@ def interruptible() -> Iterator[threading.Event]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: exit codes 0 done, 1 a check failed, 2 bad input (one line), 130 interrupted."""
+    codes: list[int] = []
+    atexit.register(_end, codes)  # registered first, so it is called last
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not sys.warnoptions:  # a library's warning is not a line for the user, unless asked for with -W
         warnings.simplefilter("ignore")
@@ -136,7 +139,17 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:  # a second one, while the first was being told
         code = 130
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt but Python's own clearing up
+    codes.append(code)
     sys.exit(code)
+
+
+def _end(codes: list[int]) -> None:
+    """An interrupt in code made from text (a dataclass is) kills `python -m` in the end, though handled: 130 it is."""
+    if codes == [130]:
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(130)
 
 
 def run(arguments: list[str] | None = None) -> int:

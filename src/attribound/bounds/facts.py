@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 
 from attribound.bounds import confidence
+from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 
 Numbers = float | FloatArray
@@ -173,8 +174,9 @@ class Closeness(Fact):
         found = []
         if float(self.radius) < least * (1 - _SLACK):
             found.append(f"map_radius {float(self.radius):g} is smaller than {basis.draws} draws can prove ({least:g})")
-        if not 0 < float(self.attacked_alpha) < basis.alpha:
-            found.append(f"attacked_alpha {float(self.attacked_alpha):g} is not in (0, alpha {basis.alpha:g})")
+        half = SHARES["radius"] * basis.alpha / 2  # the other half is the sampled map's own
+        if not 0 < float(self.attacked_alpha) <= half * (1 + _SLACK):
+            found.append(f"attacked_alpha {float(self.attacked_alpha):g} is not in (0, {half:g}], its share of alpha")
         return found
 
 

@@ -11,11 +11,12 @@ from attribound.bounds.cells import CellFact
 from attribound.bounds.facts import Basis
 from attribound.bounds.law import Law
 from attribound.bounds.proportions import proportion_lower
+from attribound.bounds.shares import SHARES
 from attribound.checks import NORM_SLACK, FloatArray
 from attribound.errors import ArgumentError
 
 _SLACK = 1e-12
-"""Allowance for rounding in sums of differences, relative to the largest difference."""
+"""Relative rounding allowed in sums of differences, and in a stored alpha."""
 
 _HALVINGS = 40
 
@@ -74,8 +75,10 @@ class Orders(CellFact):
         return np.maximum(np.sort(rivals, axis=1)[:, k], 0.0)
 
     def problems(self, basis: Basis) -> list[str]:
-        """No two features above each other."""
-        pairs = self.radius[:, self.places]
+        """No two features above each other, and within the share of alpha."""
+        pairs, share = self.radius[:, self.places], SHARES["orders"] * basis.alpha
+        if self.spent > share * (1 + _SLACK):
+            return [f"orders spent alpha {self.spent:g}, more than their share {share:g}"]
         if (np.diag(pairs) > 0).any() or ((pairs > 0) & (pairs.T > 0)).any():
             return ["orders put two features above each other"]
         return []

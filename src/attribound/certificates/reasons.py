@@ -116,8 +116,11 @@ def overstated_reasons(certificate: "Certificate") -> list[str]:
     if len(stated) > len(orders.places) or {one.feature for one in stated} - set(orders.places):
         return ["states reasons that were not counted"]
     stays, problems = dict(zip(orders.places, orders.among(len(stated)), strict=True)), []
+    called = dict(enumerate(certificate.features))
     for one, following in zip(stated, [*stated[1:], None], strict=True):
         lead = 0.0 if following is None else orders.radius[orders.places.index(one.feature), following.feature]
+        if one.name != called.get(one.feature, str(one.feature)):
+            problems.append(f"calls feature {one.feature} {one.name!r}, which is not its name")
         if not (one.stays <= stays[one.feature] + 1e-9 and one.leads <= lead + 1e-9):
             problems.append(f"states more about the reason {one.name!r} than its evidence gives")
     return problems

@@ -53,6 +53,11 @@ class BoundRecord(Struct, frozen=True, forbid_unknown_fields=True):
     limit: float
     source: str
 
+    @property
+    def spec(self) -> str:
+        """The bound as people type it."""
+        return self.kind if self.kind == "unit" else f"{self.kind}:{self.limit!r}"
+
 
 class TopKRecord(Struct, frozen=True, forbid_unknown_fields=True):
     """A question about the k largest cells, after changes up to epsilon."""

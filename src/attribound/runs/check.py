@@ -9,7 +9,7 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.certify import certify_again
 from attribound.certificates.opening import Opener
 from attribound.certificates.record import Failure, Record
-from attribound.certificates.verify import compare, infeasible, verify_record
+from attribound.certificates.verify import compare, verify_record
 from attribound.runs.proved import prove_all
 from attribound.runs.store import Store
 
@@ -52,8 +52,8 @@ def check_run(
             count += 1
             if isinstance(one, Failure):
                 continue
-            if found := [*one.doubts, *infeasible(Certificate(one.record))]:
-                problems[one.record.item] = found
+            if one.doubts:
+                problems[one.record.item] = list(one.doubts)
             if len(chosen) < resample and one.record.status != "uncertified":
                 chosen.append(one.record)
     for number, record in enumerate(chosen):

@@ -15,7 +15,6 @@ from attribound.bounds.drift import cosine_interval, tilt_most
 from attribound.bounds.facts import Closeness
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, Record
-from attribound.certificates.verify import infeasible
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, round_down, round_up
@@ -229,8 +228,8 @@ def smoothed_map(store: Store, record: Record) -> FloatArray | None:
 def _trouble(one: Proved, sampled: FloatArray | None) -> str:
     """Why nothing can be said about the map of a record; empty if something can."""
     record, certificate = one.record, Certificate(one.record)
-    if doubts := [*one.doubts, *infeasible(certificate)]:
-        return f"the record {'; '.join(doubts)}"
+    if one.doubts:
+        return f"the record {'; '.join(one.doubts)}"
     if Closeness not in certificate.evidence.facts:
         return "the record does not say how close its map is to the exact one"
     if certificate.assumed:

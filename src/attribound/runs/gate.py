@@ -1,5 +1,6 @@
 """The gate of a pipeline: are enough inputs of a run certified, and what does that say about all others?"""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from attribound import checks as check
 from attribound.bounds.gate import false_most, share_lower
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure
-from attribound.certificates.verify import infeasible
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, percent, round_down
 from attribound.runs.config import RunConfig
@@ -49,8 +49,10 @@ class Asked:
 
     @property
     def level(self) -> float:
-        """Failure probability of what is said about the share."""
-        return 1 - self.confidence
+        """Failure probability of what is said about the share, never more than asked for."""
+        exact = 1 - Decimal(repr(self.confidence))  # 1 - 0.95 in binary is more than 0.05
+        nearest = float(exact)
+        return nearest if Decimal(nearest) <= exact else math.nextafter(nearest, 0.0)
 
     @property
     def sure(self) -> str:
@@ -216,12 +218,11 @@ def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:
     if isinstance(one, Failure):
         return Case(one.item, "error", one.message, one.seconds)
     record, certificate = one.record, Certificate(one.record)
-    doubts = [*one.doubts, *infeasible(certificate)]
     reached = certificate.cosine(asked.epsilon)
     if record.item in violated:
         outcome, reason = "violated", "an attack turned the explanation further than certified"
-    elif doubts:
-        outcome, reason = "doubtful", "; ".join(doubts)
+    elif one.doubts:
+        outcome, reason = "doubtful", "; ".join(one.doubts)
     elif reached < asked.cosine:
         outcome, reason = "uncertified", _short_of(reached, asked)
     elif certificate.assumed:

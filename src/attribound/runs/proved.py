@@ -6,7 +6,7 @@ Many records are checked at once, so that tables, pages and exports can afford i
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import final
 
 import msgspec
@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.facts import Fact, Length
+from attribound.bounds.facts import Closeness, Fact, Length, Spread
 from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates.cell_checks import overstated_cells
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.reasons import overstated_reasons
 from attribound.certificates.record import Failure, Record, seal_of
+from attribound.certificates.verify import consistency
 from attribound.checks import FloatArray
 from attribound.runs.config import RunConfig
 
@@ -35,7 +35,8 @@ class Proved:
     """A record whose stated numbers all follow from its evidence.
 
     Attributes:
-        record: the record; where it stated more than it proves, with the derived numbers instead.
+        record: the record; where it stated more than it proves, with the derived numbers instead; where it contradicts
+            itself or its run, stating nothing.
         doubts: what was wrong with the record as stored, in words; empty if nothing was.
     """
 
@@ -55,31 +56,51 @@ def prove_all(records: Iterable[Record | Failure], config: RunConfig) -> Iterato
 
 
 def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Proved | Failure]:
-    certified = [one for one in block if isinstance(one, Record)]
-    honest = dict(zip(map(id, certified), _honest(certified), strict=True))
+    broken = {id(one): consistency(Certificate(one)) for one in block if isinstance(one, Record)}
+    sound = [one for one in block if isinstance(one, Record) and not broken[id(one)]]
+    overstated = {id(one) for one, honest in zip(sound, _honest(sound), strict=True) if not honest}
     for record in block:
         if isinstance(record, Failure):
             yield record
             continue
-        doubts = [
-            *([] if honest[id(record)] else ["states more than follows from its evidence"]),
-            *foreign(record, config),
-        ]
-        if honest[id(record)]:
-            yield Proved(record, tuple(doubts))
-            continue
-        epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
-        yield Proved(Certificate(bare(record)).stating(epsilons, cosines).record, tuple(doubts))
+        more = ["states more than follows from its evidence"] if id(record) in overstated else []
+        false = [*broken[id(record)], *foreign(record, config)]
+        if false:
+            record = _silenced(record)
+        elif more:
+            epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
+            record = Certificate(record).stating(epsilons, cosines).record
+        yield Proved(record, (*more, *false))
 
 
-def bare(record: Record) -> Record:
-    """The record without facts that state what follows from them: they must be checked one by one to be believed."""
-    left = {name: fact for name, fact in record.facts.items() if name not in {kind.name for kind in _checked_singly()}}
-    return msgspec.structs.replace(record, facts=left)
+def _silenced(record: Record) -> Record:
+    """The record without anything that it claims: from what contradicts itself, or its run, nothing follows."""
+    # True of any field of limit 1, and of any law and number of draws; what was stored may not even be a number of draws.
+    facts = (Length(lower=0.0, sampled=0.0), Spread(eigenvalue=1.0), Closeness(radius=2.0, attacked_alpha=0.5))
+    return msgspec.structs.replace(
+        record,
+        bound=msgspec.structs.replace(record.bound, limit=1.0),
+        draws=max(record.draws, 2),
+        facts={fact.name: fact.to_json() for fact in facts},
+        norm_lower=0.0,
+        eigenvalue_upper=1.0,
+        map_radius=2.0,
+        status="uncertified",
+        reason="",
+        rule=None,
+        cosine=dict.fromkeys(record.cosine, -1.0),
+        visible_cosine=dict.fromkeys(record.visible_cosine, -1.0),
+        max_epsilon=dict.fromkeys(record.max_epsilon, 0.0),
+        max_visible_epsilon=dict.fromkeys(record.max_visible_epsilon, 0.0),
+        prediction_radius=None,
+        joint_epsilon={},
+        cells={},
+        reasons=msgspec.UNSET,
+    )
 
 
 def bare_evidence(record: Record) -> Evidence:
-    """The evidence of the bare record."""
+    """What a record proves without facts that state what follows from them: each would need a check of its own."""
     known = record.evidence()
     left = {kind: fact for kind, fact in known.facts.items() if kind not in _checked_singly()}
     return Evidence(known.law, known.limit, left)
@@ -94,9 +115,17 @@ def _checked_singly() -> frozenset[type[Fact]]:
 
 def foreign(record: Record, config: RunConfig) -> list[str]:
     """Where a record does not belong to its run, or was changed after it was written."""
-    found = []
-    if record.alpha != config.alpha:
-        found.append(f"has alpha {record.alpha:g}, its run {config.alpha:g}")
+    pairs = {
+        "alpha": (record.alpha, config.alpha),
+        "bound": (record.bound.spec, _plain(config.bound)),
+        "output": (record.output, config.output),
+        "maps": (tuple(map(_plain, record.maps)), tuple(_plain(one) for one in config.maps if one != "raw")),
+        # Records that were made without a data set have seeds of their own.
+        "seed": (record.seed, config.seed if config.data_sha256 else record.seed),
+    }
+    found = [f"has {name} {mine}, its run {whole}" for name, (mine, whole) in pairs.items() if mine != whole]
+    if not _same_method(record.attribution, config.attribution):
+        found.append(f"has attribution {record.attribution}, its run {config.attribution}")
     if record.samples > config.samples + record.block or not _same_noise(config, record):
         found.append("has other samples or noise than its run")
     if config.model_sha256 and record.model_sha256 != config.model_sha256:
@@ -107,9 +136,29 @@ def foreign(record: Record, config: RunConfig) -> list[str]:
 
 
 def _same_noise(config: RunConfig, record: Record) -> bool:
-    kind, _, scale = config.noise.partition(":")
-    wanted = f"{kind}:{float(scale)!r}" if kind == record.noise.kind else config.noise
-    return record.subject.noise == wanted and record.noise.units == config.units
+    return record.subject.noise == _plain(config.noise) and record.noise.units == config.units
+
+
+def _same_method(known: str, typed: str) -> bool:
+    """Whether a record's method is the one typed: NAME[:[LAYER][@HxW]], the layer perhaps left to the model."""
+    (name, layer, grid), (typed_name, typed_layer, typed_grid) = map(_method_parts, (known, typed))
+    return name == typed_name and typed_layer in ("", layer) and typed_grid in ("", grid)
+
+
+def _method_parts(method: str) -> tuple[str, str, str]:
+    name, _, place = method.partition(":")
+    layer, _, grid = place.partition("@")
+    return name, layer, grid
+
+
+@lru_cache(maxsize=64)
+def _plain(spec: str) -> str:
+    """A setting as it was typed, its number written one way: `clip:2` is `clip:2.0`."""
+    kind, _, number = spec.partition(":")
+    try:
+        return f"{kind}:{float(number)!r}"
+    except ValueError:
+        return spec
 
 
 def _honest(records: Sequence[Record]) -> list[bool]:
@@ -117,8 +166,6 @@ def _honest(records: Sequence[Record]) -> list[bool]:
     families: dict[object, list[int]] = defaultdict(list)
     evidences = [record.evidence() for record in records]
     for place, (record, evidence) in enumerate(zip(records, evidences, strict=True)):
-        if any(rule.problems(evidence) for rule in RULES if rule.applies(evidence)):
-            continue
         tables = (record.cosine, record.visible_cosine, record.max_epsilon, record.max_visible_epsilon)
         families[evidence.family, tuple(tuple(table) for table in tables)].append(place)
     honest = [False] * len(records)
@@ -145,8 +192,28 @@ def _all_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np
     for name, answer in (("max_epsilon", evidence.cosine), ("max_visible_epsilon", visible)):
         for key in getattr(records[0], name):
             stated = _column(records, name, key)
-            fine &= ((stated <= 0) | (answer(np.maximum(stated, 0.0)) >= float(key) - _TOLERANCE))[:, 0]
-    return np.asarray(fine & _class_proved(evidence, records) & [not _overstated(one) for one in records])
+            least = stated - _TOLERANCE
+            fine &= ((least <= 0) | (answer(np.maximum(least, 0.0)) >= float(key)))[:, 0]
+    fine &= _status_proved(records) & _class_proved(evidence, records)
+    return np.asarray(fine & [not _overstated(one) for one in records])
+
+
+def _status_proved(records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+    """(N,) whether status and rule are derived ones, if the epsilons stated are."""
+    reached = np.array([any(epsilon > _TOLERANCE for epsilon in one.max_epsilon.values()) for one in records])
+    if not reached.all():
+        others = Evidence.stack([one.evidence() for one, known in zip(records, reached, strict=True) if not known])
+        reached[~reached] = others.max_epsilon(0.0)[:, 0] > 0
+    derived = [
+        ("assumed" if one.bound.kind == "assumed" else "certified") if known else "uncertified"
+        for one, known in zip(records, reached, strict=True)
+    ]
+    rules = [{rule.name for rule in RULES if rule.applies(one.evidence())} for one in records]
+    fine = [
+        one.status == status and (one.rule in names if known else one.rule is None)
+        for one, status, names, known in zip(records, derived, rules, reached, strict=True)
+    ]
+    return np.array(fine)
 
 
 def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
@@ -161,10 +228,7 @@ def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[
 
 def _overstated(record: Record) -> list[str]:
     """What is stated about single cells and reasons and does not follow."""
-    if not record.cells and not record.stated_reasons:
-        return []
-    certificate = Certificate(record)
-    return overstated_cells(certificate) + overstated_reasons(certificate)
+    return overstated_cells(Certificate(record)) if record.cells or record.stated_reasons else []
 
 
 def _column(records: Sequence[Record], name: str, key: str) -> FloatArray:

@@ -100,7 +100,8 @@ def test_they_are_stored_checked_and_made_again(certificate, tmp_path) -> None:
         (lambda one: one["reasons"][0].update(feature=2), "states reasons that were not counted"),
         (lambda one: one["facts"].pop("orders"), "states reasons, but no orders were counted"),
         (lambda one: one["facts"]["orders"]["radius"][0].__setitem__(4, 9.0), "orders hold further than 4096 draws"),
-        (lambda one: one["facts"]["orders"].update(alpha=1e-3), "more than 0.001"),
+        (lambda one: one["facts"]["orders"].update(alpha=4e-5), "orders spent alpha 4e-05, more than their share 3.1"),
+        (lambda one: one["reasons"][0].update(name="debt"), "calls feature 1 'debt', which is not its name"),
         (lambda one: one.update(features=["a", "b"]), "names 2 features of a map of shape"),
     ],
 )

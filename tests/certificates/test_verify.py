@@ -93,11 +93,11 @@ FORGED = {
     "a stated radius": (lambda r: r.update(map_radius=1e-6), "states map_radius 1e-06"),
     "more alpha for the attacked map": (
         lambda r: r["facts"]["closeness"].update(attacked_alpha=9e-4),
-        "states map_radius again",
+        r"attacked_alpha 0.0009 is not in \(0, 3.125e-05\], its share of alpha",
     ),
     "all alpha for the attacked map": (
         lambda r: r["facts"]["closeness"].update(attacked_alpha=0.9),
-        r"attacked_alpha 0.9 is not in \(0, alpha 0.001\)",
+        r"attacked_alpha 0.9 is not in \(0, 3.125e-05\]",
     ),
     "no alpha for the attacked map": (
         lambda r: r["facts"]["closeness"].update(attacked_alpha=0.0),

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+from fractions import Fraction
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -55,7 +56,7 @@ def stored(path) -> list:
 def test_everything_but_a_certificate_counts_as_none(run) -> None:
     _, second, third, _ = stored(run)
     assert judge(run, ASKED).counts == {"certified": 4}
-    limit = msgspec.structs.replace(second.bound, kind="assumed")
+    limit = msgspec.structs.replace(second.bound, kind="assumed")  # which its run does not know of
     change(
         run,
         Outcome(0, Failure(item=0, message="broken")),
@@ -69,7 +70,7 @@ def test_everything_but_a_certificate_counts_as_none(run) -> None:
         connection.execute("UPDATE records SET record = ? WHERE item = 3", (changed,))
     connection.close()
     found = judge(run, ASKED)
-    assert found.counts == {"error": 1, "assumed": 1, "violated": 1, "doubtful": 1}
+    assert found.counts == {"error": 1, "violated": 1, "doubtful": 2}
     assert not found.passed
     assert found.inputs == 4
     assert (found.true_least, found.population) == (0, 0.0)
@@ -112,6 +113,20 @@ def test_asked_at_another_cosine_than_stated(run) -> None:
     beyond = judge(run, Asked(0.9, 10.0, 0.1))
     assert beyond.counts == {"uncertified": 4}
     assert "nothing is certified at epsilon 10, asked for: 0.9" in beyond.cases[0].reason
+
+
+def test_an_assumed_limit_is_no_certificate(make) -> None:
+    found = judge(make(bound="assumed:10.0", items=2, samples=256), Asked(0.1, 0.001, 0.5))
+    assert (found.counts, found.passed) == ({"assumed": 2}, False)
+    assert found.cases[0].reason == "the limit is ASSUMED: this is not a certificate"
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.9, 0.99, 0.7, 0.999999, 0.9999999999999999, 0.5])
+def test_the_level_is_never_more_than_asked_for(confidence) -> None:
+    level = Fraction(Asked(0.8, 0.1, 0.6, confidence=confidence).level)
+    asked = 1 - Fraction(repr(confidence))
+    assert 0 < level <= asked
+    assert level == pytest.approx(float(asked), rel=1e-15)
 
 
 def test_the_confidence_of_the_share(run) -> None:

@@ -131,6 +131,7 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
     joint_epsilon: dict[str, float] = {}
     cells: dict[str, dict[str, CellTally]] = {}
     map_shape: tuple[int, ...] = ()
+    map_sha256: str | UnsetType = UNSET
     features: tuple[str, ...] | UnsetType = UNSET
     reasons: tuple[StatedReason, ...] | UnsetType = UNSET
     seconds: float

@@ -8,7 +8,7 @@ from typing import final
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.certify import certify_again
 from attribound.certificates.opening import Opener
-from attribound.certificates.record import Failure, Record
+from attribound.certificates.record import Failure
 from attribound.certificates.verify import compare, verify_record
 from attribound.runs.proved import prove_all
 from attribound.runs.store import Store
@@ -37,7 +37,7 @@ def check_run(
     opener: Opener | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> RunCheck:
-    """Derive every record's numbers anew, and sample the first `resample` certified ones again.
+    """Derive every record's numbers anew, and sample the first `resample` certified ones, with their maps, again.
 
     Args:
         path: the run.
@@ -46,7 +46,7 @@ def check_run(
         progress: called with (records sampled again, how many in all).
     """
     problems: dict[int, list[str]] = {}
-    count, chosen = 0, list[Record]()
+    count, chosen = 0, list[Certificate]()
     with Store.read(path) as store:
         for one in prove_all(store.records(), store.config):
             count += 1
@@ -55,19 +55,17 @@ def check_run(
             if one.doubts:
                 problems[one.record.item] = list(one.doubts)
             if len(chosen) < resample and one.record.status != "uncertified":
-                chosen.append(one.record)
-    for number, record in enumerate(chosen):
+                chosen.append(Certificate(one.record, store.pictures(one.record.item, "smoothed").get("smoothed")))
+    for number, certificate in enumerate(chosen):
         progress(number, len(chosen))
-        found = _sampled_again(record, opener or Opener())
-        if found:
-            problems.setdefault(record.item, []).extend(found)
+        if found := _sampled_again(certificate, opener or Opener()):
+            problems.setdefault(certificate.item, []).extend(found)
     progress(len(chosen), len(chosen))
     return RunCheck(count, len(chosen), problems)
 
 
-def _sampled_again(record: Record, opener: Opener) -> list[str]:
-    certificate = Certificate(record)
-    opened = opener(record.subject)
-    return verify_record(certificate).problems + compare(
-        certificate, certify_again(certificate, opened.field, opened.x, opened.noise)
-    )
+def _sampled_again(certificate: Certificate, opener: Opener) -> list[str]:
+    opened = opener(certificate.record.subject)
+    again = certify_again(certificate, opened.field, opened.x, opened.noise)
+    alone = Certificate(certificate.record)  # a run's map is in float32: it has the record's norm only nearly
+    return verify_record(alone).problems + compare(certificate, again)

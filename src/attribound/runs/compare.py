@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, final
 
+import msgspec
 import numpy as np
 
 from attribound import checks as check
@@ -17,6 +18,7 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, Record
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
+from attribound.hashes import map_hash
 from attribound.rounding import exact_text, lower_quantile, round_down, round_up
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import Proved, prove_all
@@ -236,7 +238,8 @@ def _trouble(one: Proved, sampled: FloatArray | None) -> str:
         return "the limit is ASSUMED, so nothing is proved about the map"
     if sampled is None:
         return "the run kept no map of this input (certify --pictures keeps more)"
-    if not np.isfinite(sampled).all() or not math.isclose(_length(sampled), record.norm, rel_tol=1e-5, abs_tol=_TINY):
+    fits = math.isclose(_length(sampled), record.norm, rel_tol=1e-5, abs_tol=_TINY)
+    if not np.isfinite(sampled).all() or not fits or record.map_sha256 not in (msgspec.UNSET, map_hash(sampled)):
         return "the stored map is not the one that the record is about"
     if tilt_most(_length(sampled), *_known(record, sampled)) >= math.pi:
         return f"the map cannot be told from 0 after {record.samples:,} samples"

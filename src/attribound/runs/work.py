@@ -19,6 +19,7 @@ from attribound.data import Dataset, open_data
 from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
+from attribound.hashes import map_hash
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
 from attribound.runs.config import RunConfig
@@ -106,6 +107,7 @@ class Worker:
             found.record,
             accuracy_noisy=None if label is None else self._accuracy(x, task.item, label),
             seconds=time.perf_counter() - started,
+            map_sha256=map_hash(found.attribution),
             versions=found.record.versions | {"cpu": torch.backends.cpu.get_cpu_capability()},
         )
         return Certificate(record, found.map), Outcome(task.item, record, self._pictures(x, found, task))

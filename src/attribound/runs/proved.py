@@ -75,7 +75,7 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
 
 def _silenced(record: Record) -> Record:
     """The record without anything that it claims: from what contradicts itself, or its run, nothing follows."""
-    # True of any field of limit 1, and of any law and number of draws; what was stored may not even be a number of draws.
+    # True of any field of limit 1; limit and draws as stored may be numbers from which nothing can be computed.
     facts = (Length(lower=0.0, sampled=0.0), Spread(eigenvalue=1.0), Closeness(radius=2.0, attacked_alpha=0.5))
     return msgspec.structs.replace(
         record,

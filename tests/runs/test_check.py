@@ -8,21 +8,28 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+import torch
 
 from attribound.bounds.cells import Majority
 from attribound.bounds.orders import Orders
 from attribound.certificates.cell_checks import facts_alike
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Record
-from attribound.runs import Store
+from attribound.certificates.certify import certify as explain
+from attribound.certificates.record import Record, seal_of
+from attribound.certificates.verify import verify_record
+from attribound.fields import Saliency, Unit
+from attribound.noise import UniformBall
+from attribound.runs import RunConfig, Store
 from attribound.runs.check import check_run
 from attribound.runs.compare import compare
 from attribound.runs.engines import Local
 from attribound.runs.gate import Asked, judge
+from attribound.runs.proved import prove_all
 from attribound.runs.runner import prepare
 from attribound.runs.runner import run as certify
 from attribound.runs.summary import summarise
 from attribound.runs.tasks import Outcome
+from tests.problems import Linear
 from tests.runs.conftest import CONFIG
 
 ASKED = Asked(cosine=0.1, epsilon=0.001, share=0.5)
@@ -181,6 +188,19 @@ def test_a_swapped_map_of_equal_length_is_found(runs) -> None:
     assert found.resampled == 2
     assert set(found.problems) == {0}
     assert "the map differs from the one sampled again by" in found.problems[0][0]
+
+
+def test_runs_and_files_allow_for_the_same_rounding() -> None:
+    """Noise so wide that a thousandth of a millionth of a cosine is a lot of epsilon."""
+    x, noise = torch.zeros(5, dtype=torch.float64), UniformBall(5e4)
+    record = explain(Unit(Saliency(Linear(torch.ones(5).double()).eval())), x, 0, noise=noise, samples=512).record
+    config = RunConfig(model="", data="", noise=record.subject.noise, samples=512)
+    for by, doubts in ((0.0, ()), (5e-10, ()), (1e-6, ("states more than follows from its evidence",))):
+        stated = {key: value + by for key, value in record.max_epsilon.items()}
+        other = msgspec.structs.replace(record, max_epsilon=stated, joint_epsilon={})
+        sealed = msgspec.structs.replace(other, seal=seal_of(other))
+        assert next(prove_all([sealed], config)).doubts == doubts, by
+        assert verify_record(Certificate(sealed)).passed is not bool(doubts)
 
 
 def test_sampled_again_tolerates_last_digits_and_no_more() -> None:

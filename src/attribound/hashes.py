@@ -1,13 +1,10 @@
-"""Fingerprints: which input, which map and which weights a statement is about."""
+"""Fingerprints: which input and which weights a statement is about."""
 
 import hashlib
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
-
-from attribound.checks import FloatArray
 
 
 def input_bytes(x: Tensor) -> bytes:
@@ -18,11 +15,6 @@ def input_bytes(x: Tensor) -> bytes:
 def input_hash(x: Tensor) -> str:
     """SHA-256 over the input's values in float32."""
     return hashlib.sha256(input_bytes(x)).hexdigest()
-
-
-def map_hash(values: FloatArray) -> str:
-    """SHA-256 over a map's values in float32, as runs keep them."""
-    return hashlib.sha256(np.ascontiguousarray(values, "<f4").tobytes()).hexdigest()
 
 
 def model_hash(model: Any) -> str:

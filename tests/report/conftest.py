@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from attribound.bounds.confidence import mean_radius
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import Failure, Record
@@ -62,12 +63,21 @@ def weaker(record: Record, factor: float) -> Record:
     """A record with a smaller norm, which states a little less than it proves."""
     facts = {name: dict(fact) for name, fact in record.facts.items() if name in ("length", "spread", "closeness")}
     facts["length"]["lower"] *= factor
+    facts["closeness"]["radius"] = radius = mean_radius(
+        limit=record.bound.limit,
+        norm_lower=facts["length"]["lower"],
+        samples=record.draws,
+        alpha=facts["closeness"]["attacked_alpha"],
+        eigenvalue_upper=record.eigenvalue_upper,
+    )
     less = {key: value * factor**4 * 0.4 for key, value in record.max_epsilon.items()}
     seen = {key: value * factor**4 * 0.05 for key, value in record.max_visible_epsilon.items()}
     return msgspec.structs.replace(
         record,
         facts=facts,
         norm_lower=record.norm_lower * factor,
+        map_radius=radius,
+        rule="covariance",
         cosine={},
         visible_cosine={},
         max_epsilon=less,
@@ -83,7 +93,16 @@ def copies(outcomes: list[Outcome], count: int, pictures: int = 200) -> Iterator
     for item in range(count):
         source = outcomes[item % len(outcomes)]
         record = weaker(source.record, float(generator.uniform(0.9, 1.0)))
-        yield Outcome(item, msgspec.structs.replace(record, item=item), source.pictures if item < pictures else {})
+        subject = msgspec.structs.replace(record.subject, item=item)
+        record = msgspec.structs.replace(record, item=item, subject=subject)
+        yield Outcome(item, record, source.pictures if item < pictures else {})
+
+
+def assumed(outcome: Outcome, source: str = "a guess") -> Outcome:
+    """The same with a limit of 1 that nobody has proved; its run's bound is `assumed:1`."""
+    bound = msgspec.structs.replace(outcome.record.bound, kind="assumed", source=source)
+    subject = msgspec.structs.replace(outcome.record.subject, bound="assumed:1.0")
+    return forged(outcome, bound=bound, subject=subject, status="assumed")
 
 
 def write_run(path: Path, config: RunConfig, outcomes, *, findings=(), **notes: Any) -> Path:

@@ -9,7 +9,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from attribound import cli
@@ -18,7 +17,7 @@ from attribound.report.card import model_card
 from attribound.report.evidence import write_pack
 from attribound.runs import Store
 from attribound.runs.tasks import Outcome
-from tests.report.conftest import EVIL, error, finding
+from tests.report.conftest import EVIL, assumed, error, finding
 from tests.report.reading import Page
 
 CLAUSES = ("Annex IV, 2(g)", "Article 13", "Article 15", "ISO/IEC 24029-2", "MEASURE 2.9", "SR 11-7")
@@ -89,15 +88,7 @@ def test_a_violation_is_a_counterexample_and_an_alarm(synthesise, template, tmp_
 
 
 def test_an_assumed_limit_is_no_proof(synthesise, template, tmp_path) -> None:
-    outcomes = [
-        Outcome(
-            one.item,
-            msgspec.structs.replace(one.record, bound=msgspec.structs.replace(one.record.bound, kind="assumed")),
-            one.pictures,
-        )
-        for one in template[1]
-    ]
-    run = synthesise(outcomes, bound="assumed:1.0")
+    run = synthesise(map(assumed, template[1]), bound="assumed:1.0")
     page = page_of(run, tmp_path)
     assert "proof (certified): 0," in page.text
     assert "The limit is ASSUMED: none of these numbers is a certificate." in page.text

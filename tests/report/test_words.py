@@ -12,7 +12,7 @@ from attribound.report.wording import cautions, command, facts
 from attribound.rounding import percent
 from attribound.runs import Store
 from attribound.runs.tasks import Outcome
-from tests.report.conftest import copies, error
+from tests.report.conftest import assumed, copies, error
 from tests.report.reading import report
 
 
@@ -85,12 +85,7 @@ def test_low_fidelity_is_warned_of(synthesise, template) -> None:
 
 
 def test_an_assumed_limit_is_a_warning_everywhere(synthesise, template) -> None:
-    outcomes = []
-    for outcome in template[1]:
-        bound = msgspec.structs.replace(outcome.record.bound, kind="assumed", source="a guess")
-        record = msgspec.structs.replace(outcome.record, bound=bound, status="assumed")
-        outcomes.append(Outcome(outcome.item, record, outcome.pictures))
-    page = report(synthesise(outcomes, bound="assumed:1"))
+    page = report(synthesise(map(assumed, template[1]), bound="assumed:1"))
     assert "Not a certificate: the limit is assumed, not proved. If it were true: for " in page.text
     assert "ASSUMED, a guess: not a certificate" in page.text
     assert page.kind == "verdict warning"

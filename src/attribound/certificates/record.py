@@ -200,6 +200,11 @@ def seal_of(record: Record) -> str:
     return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(record, seal=""))).hexdigest()
 
 
+def map_hash(values: FloatArray) -> str:
+    """SHA-256 over a map's values in float32, as runs keep them."""
+    return hashlib.sha256(np.ascontiguousarray(values, "<f4").tobytes()).hexdigest()
+
+
 def decode(text: str | bytes, name: str) -> Record | Failure:
     """The record in a stored text; whatever is wrong with it is one StoredDataError that names the file.
 

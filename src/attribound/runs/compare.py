@@ -15,10 +15,9 @@ from attribound import checks as check
 from attribound.bounds.drift import cosine_interval, tilt_most
 from attribound.bounds.facts import Closeness
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Failure, Record
+from attribound.certificates.record import Failure, Record, map_hash
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
-from attribound.hashes import map_hash
 from attribound.rounding import exact_text, lower_quantile, round_down, round_up
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import Proved, prove_all

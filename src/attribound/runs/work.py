@@ -13,13 +13,12 @@ from torch import Tensor, nn
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.certify import Certifier
 from attribound.certificates.opening import open_field, open_model
-from attribound.certificates.record import Failure
+from attribound.certificates.record import Failure, map_hash
 from attribound.checks import FloatArray
 from attribound.data import Dataset, open_data
 from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
-from attribound.hashes import map_hash
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
 from attribound.runs.config import RunConfig

@@ -141,10 +141,8 @@ def show_summary(summary: Summary, name: str) -> None:
 def _what_alpha_means(summary: Summary) -> str:
     config = summary.config
     if config.simultaneous:
-        together = config.alpha * config.simultaneous
-        return (
-            f"all {config.simultaneous} certificates are true at once with probability at least {confidence(together)}"
-        )
+        sure = confidence(config.alpha * config.simultaneous)
+        return f"all {config.simultaneous} certificates are true at once with probability at least {sure}"
     expected = Decimal(repr(config.alpha)) * summary.total
     return (
         f"each certificate is false with probability at most {exact_text(config.alpha)}: at most "

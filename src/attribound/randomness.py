@@ -3,9 +3,9 @@
 Each purpose has its own streams, so what was chosen by looking at one kind of draws is certified with others. Draws
 depend on nothing else: one worker, eight workers and a resumed run agree to the bit.
 
-Streams have 32 bits, and the parts of an item follow each other, so two items may share parts by chance: of N items with
-C parts each, about N^2 C / 2^32 pairs do (docs/theory/gate.md); so do items of two purposes, as rarely. No item shares a
-part with itself: each certificate's own draws are as independent as ever.
+Streams have 32 bits, and the parts of an item follow each other, so two items may share parts by chance: of N items
+with C parts each, about N^2 C / 2^32 pairs do (docs/theory/gate.md); so do items of two purposes, as rarely. No item
+shares a part with itself: each certificate's own draws are as independent as ever.
 """
 
 import hashlib

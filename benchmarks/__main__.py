@@ -8,6 +8,7 @@ NAMES = [
     "everything_at_once",
     "captum_noise_tunnel",
     "memory_flat",
+    "moment_cost",
     "certified_epsilon",
     "attack_step",
     "train_loop",

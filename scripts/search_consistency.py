@@ -30,10 +30,10 @@ def measure(sigma: float, beta: float, train: Dataset, test: Dataset, chosen: ar
     field = ab.Unit(ab.Saliency(model.requires_grad_(False)))
     images = mnist_sample()[0][: chosen.items]
     row = {"sigma": sigma, "beta": beta, "clean": accuracy(model, test), "noisy": accuracy(model, test, noise=noise)}
-    for law in (noise, ab.UniformBall.from_sigma(sigma, 784)):
+    for name, law in {"gaussian": noise, "uniform": ab.UniformBall.from_sigma(sigma, 784)}.items():
         certificates = [ab.certify(field, x, noise=law, samples=8192, item=item) for item, x in enumerate(images)]
-        row[f"epsilon_{law.kind}"] = statistics.median(c.max_epsilon(0.8) for c in certificates)
-        row[f"norm_{law.kind}"] = statistics.median(c.norm for c in certificates)
+        row[f"epsilon_{name}"] = statistics.median(c.max_epsilon(0.8) for c in certificates)
+        row[f"norm_{name}"] = statistics.median(c.norm for c in certificates)
     return row
 
 

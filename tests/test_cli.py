@@ -100,7 +100,7 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message, capsys) -> No
 
 
 def test_demo_and_verify(tmp_path, capsys) -> None:
-    code, out, _ = call(capsys, "demo", "--out", tmp_path, "--items", "2", "--samples", "512", "--json")
+    code, out, _ = call(capsys, "demo", "--out", tmp_path, "--items", "2", "--samples", "256", "--json")
     assert code == 0
     summary = json.loads(out)
     assert [run["name"] for run in summary["runs"]] == ["uniform", "gaussian", "patches"]

@@ -45,8 +45,9 @@ def assert_certified(
 ) -> "Certificate":
     """Fail unless the smoothed explanation provably keeps a cosine under every change of the input up to epsilon.
 
-    With probability at least 1 - alpha an assertion that passes is true. Sampling stops as soon as it is decided. With
-    `seed=None` the draws follow from the input: a test passes for everybody or for nobody.
+    A false assertion passes with probability at most alpha. Sampling stops as soon as it is decided. With `seed=None`
+    the draws follow from the input: a test passes for everybody or for nobody. An x that was searched against its own
+    draws, until it passed, is not covered.
 
     Args:
         subject: a bounded field, e.g. `Unit(GradCAM(model, "layer4"))`, or a model: its saliency, scaled to length 1.

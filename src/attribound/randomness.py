@@ -1,7 +1,11 @@
 """Every random stream of the project: what it is for, and how its seed follows from (purpose, seed, item, part).
 
-Purposes never share a stream, so what was chosen by looking at one kind of draws is never certified with the same ones.
-Draws depend on nothing else: one worker, eight workers and a resumed run agree to the bit.
+Each purpose has its own streams, so what was chosen by looking at one kind of draws is certified with others. Draws
+depend on nothing else: one worker, eight workers and a resumed run agree to the bit.
+
+Streams have 32 bits, and the parts of an item follow each other, so two items may share parts by chance: of N items
+with C parts each, about N^2 C / 2^32 pairs do (docs/theory/gate.md); so do items of two purposes, as rarely. No item
+shares a part with itself: each certificate's own draws are as independent as ever.
 """
 
 import hashlib
@@ -44,7 +48,7 @@ def stream(
 
 
 def seed_from(content: bytes) -> int:
-    """A seed that follows from an input: calls on different inputs share no noise, and each can be replayed."""
+    """A seed that follows from an input: different inputs share noise only by rare chance, and each can be replayed."""
     return int.from_bytes(hashlib.sha256(content).digest()[:6], "little")
 
 

@@ -11,7 +11,7 @@ from attribound.bounds import Orders
 from attribound.certificates import Certificate, compare, verify_record
 from attribound.certificates.certify import certify, certify_again
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.fields import Absolute, Saliency, Scaled, Unit
+from attribound.fields import Absolute, Assumed, Saliency, Scaled, Unit
 from attribound.noise import Gaussian
 from tests.certificates.forging import problems
 from tests.problems import Linear
@@ -51,6 +51,17 @@ def test_reasons_are_named_in_order_with_what_is_proved(certificate) -> None:
     assert lines[0].startswith("1 income  among the top 3 up to epsilon 0.")
     assert "above the next up to 0." in lines[0]
     assert "above the next" not in lines[2]
+
+
+def test_reasons_under_an_assumed_limit_say_so(certificate) -> None:
+    """Orders need the limit: a difference of two features is at most sqrt(2) times it."""
+    field, x = Assumed(Saliency(noisy_model()), 3.0), torch.zeros(5, dtype=torch.float64)
+    reasons = certify(field, x, 0, noise=Gaussian(0.5), samples=2048, seed=1, reasons=2).reasons()
+    assert reasons.assumed
+    assert min(reasons.stays) > 0
+    assert str(reasons).startswith("The limit is ASSUMED: this is not a certificate.\n1 1  among the top 2 up to ")
+    assert not certificate.reasons().assumed
+    assert "ASSUMED" not in str(certificate.reasons())
 
 
 def test_fewer_reasons_may_be_asked_but_not_more(certificate) -> None:

@@ -4,9 +4,6 @@ import hashlib
 import json
 import re
 import sqlite3
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,6 @@ import pytest
 from attribound import cli
 from attribound.report import audit, printing
 from attribound.report.card import model_card
-from attribound.report.evidence import write_pack
 from attribound.runs import Store
 from attribound.runs.tasks import Outcome
 from tests.report.conftest import EVIL, assumed, error, finding
@@ -164,85 +160,6 @@ def test_a_browser_that_fails_is_one_line(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(printing.shutil, "which", lambda name: "/bin/false" if name == "chromium" else None)
     with pytest.raises(printing.AttriboundError, match="/bin/false could not print the page: no message"):
         printing.print_pdf("<p>x</p>", tmp_path / "a.pdf")
-
-
-# --- the pack
-
-
-@pytest.fixture
-def pack(certified, tmp_path) -> Path:
-    return write_pack(certified, tmp_path / "pack")
-
-
-def check(folder: Path, *flags: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, *flags, str(folder / "verify.py")], capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
-def test_the_pack_checks_itself(pack, certified) -> None:
-    assert check(pack) == (
-        0,
-        f"{pack}/run: 4 records follow from their evidence; 0 sampled again alike\nas it was packed\n",
-    )
-    with Store.read(certified) as store:
-        assert json.loads((pack / "config.json").read_text()) == json.loads(json.dumps(store.config.to_json()))
-        assert (pack / "records.jsonl").read_text().splitlines() == list(store.texts())
-    versions = json.loads((pack / "versions.json").read_text())
-    assert versions["certified_with"][0]["attribound"] == versions["packed_with"]["attribound"]
-    listed = {line.split("  ")[1] for line in (pack / "SHA256SUMS").read_text().splitlines()}
-    there = {file.relative_to(pack).as_posix() for file in pack.rglob("*") if file.is_file()}
-    assert there == listed | {"SHA256SUMS"}
-
-
-@pytest.mark.parametrize("harm", ["changed", "missing", "added", "seal"])
-def test_what_was_changed_is_found_with_python_alone(pack, harm) -> None:
-    if harm == "changed":
-        (pack / "config.json").write_text("{}")
-    elif harm == "missing":
-        (pack / "findings.json").unlink()
-    elif harm == "added":
-        (pack / "more.txt").write_text("")
-    else:  # a record with its sum made to fit
-        records = (pack / "records.jsonl").read_text().replace('"item":0', '"item":9', 1)
-        (pack / "records.jsonl").write_text(records)
-        sums = [line for line in (pack / "SHA256SUMS").read_text().splitlines() if "records.jsonl" not in line]
-        sums.append(f"{hashlib.sha256(records.encode()).hexdigest()}  records.jsonl")
-        (pack / "SHA256SUMS").write_text("\n".join(sums) + "\n")
-    code, said = check(pack, "-I", "-S")
-    words = {"changed": "is not the file", "missing": "is missing", "added": "was not packed", "seal": "line 1 of"}
-    assert code == 1
-    assert words[harm] in said
-    assert "attribound is not installed" in said
-
-
-def test_a_forged_record_in_the_run_is_found_by_deriving_anew(pack, capsys) -> None:
-    """What verify.py calls where attribound is installed."""
-    connection = sqlite3.connect(pack / "run" / "run.sqlite")
-    with connection:
-        text = connection.execute("SELECT record FROM records WHERE item = 0").fetchone()[0]
-        record = json.loads(text)
-        record["max_epsilon"]["0.8"] = 9.0
-        connection.execute("UPDATE records SET record = ? WHERE item = 0", (json.dumps(record),))
-    connection.close()
-    code, said, _ = call(capsys, "verify", pack / "run")
-    assert code == 1
-    assert "item 0: states more than follows from its evidence" in said
-
-
-def test_the_archive_and_bad_targets(certified, tmp_path, capsys) -> None:
-    out = tmp_path / "pack.zip"
-    code, text, _ = call(capsys, "export", certified, "--format", "evidence", "--out", out)
-    assert (code, text) == (0, f"wrote {out}\n")
-    with zipfile.ZipFile(out) as archive:
-        assert archive.testzip() is None
-        assert {"SHA256SUMS", "verify.py", "run/run.sqlite", "audit.html"} <= set(archive.namelist())
-    code, _, err = call(capsys, "export", certified, "--format", "evidence")
-    assert (code, err) == (2, "error: expected --out FILE.zip or a new folder for the pack of evidence\n")
-    code, _, err = call(capsys, "export", certified, "--format", "evidence", "--out", tmp_path)
-    assert code == 2
-    assert "expected a new folder for the evidence" in err
 
 
 # --- the model card

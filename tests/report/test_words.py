@@ -6,13 +6,16 @@ import msgspec
 import numpy as np
 import pytest
 
+from attribound.certificates.cells import CellTally
+from attribound.certificates.reasons import StatedReason
 from attribound.report.collect import collect
+from attribound.report.reading import read
 from attribound.report.verdict import judge
 from attribound.report.wording import cautions, command, facts
 from attribound.rounding import percent
 from attribound.runs import Store
 from attribound.runs.tasks import Outcome
-from tests.report.conftest import assumed, copies, error
+from tests.report.conftest import assumed, copies, error, forged
 from tests.report.reading import report
 
 
@@ -117,3 +120,14 @@ def test_large_runs_say_what_the_page_holds(synthesise, template, monkeypatch) -
     assert len(page.data["rows"]["item"]) <= 50
     assert page.data["counts"]["holds"][0][0] == page.data["total"] == 120
     assert set(page.data["details"]) == {str(row) for row in range(5)}
+
+
+def test_what_a_record_states_is_not_taken_over_where_it_is_only_counted(template) -> None:
+    """Reasons, cells and the class are not derived for all records of a large run: they are left out."""
+    config, outcomes = template
+    stated = {"reasons": (StatedReason(0, "age", 9.0, 9.0),), "cells": {"0.5": {"0.1": CellTally(9, 9, 9)}}}
+    record = forged(outcomes[0], **stated, prediction_radius=9.0, joint_epsilon={"0.8": 9.0}).record
+    reader = read(iter([record]), config, {}, kept=frozenset(), drawn=frozenset({0}))
+    assert reader.tally.summary(config, [], None).orders is None
+    kept = reader.records[0]
+    assert (kept.reasons, kept.cells, kept.prediction_radius, kept.joint_epsilon) == (msgspec.UNSET, {}, None, {})

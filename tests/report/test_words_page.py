@@ -45,6 +45,7 @@ def test_words_are_escaped_and_the_note_says_what_holds(certificate, tmp_path) -
     assert "&lt;b&gt;money" in page
     assert 'title="proved hot"' in page
     assert "up to epsilon 0.2" in page
+    assert "with probability at least 99.9 %" in page
     save_page(tmp_path / "page.html", [shown, shown], "Two <mails>")
     whole = (tmp_path / "page.html").read_text()
     assert whole.count("proved hot</span>") == 2

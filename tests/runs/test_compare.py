@@ -12,6 +12,7 @@ import pytest
 from attribound import cli
 from attribound.certificates.record import Failure
 from attribound.errors import StoredDataError
+from attribound.report.drift import write_page
 from attribound.runs import Store
 from attribound.runs.compare import compare, in_order
 from attribound.runs.engines import Local
@@ -130,6 +131,29 @@ def test_a_run_with_a_broken_certificate_says_nothing(runs) -> None:
     found = compare(runs["one"], runs["longer"])
     assert found.counts["unknown"] == 3
     assert "longer: the record is of a run with a certificate that an attack broke" in found.pairs[2].reason
+    assert found.medians["0.8"][0] > 0
+    assert found.medians["0.8"][1] == 0.0, "what an attack broke certifies no epsilon"
+    told = "longer certifies nothing for 3 of 3, whose epsilons count as 0: an attack broke a certificate of this run."
+    assert told in found.sentences
+
+
+def test_epsilons_under_an_assumed_limit_or_of_a_doubtful_record_are_not_called_certified(runs, tmp_path) -> None:
+    for item in range(2):
+        with Store.read(runs["one"]) as store:
+            bound = msgspec.structs.replace(store.record(item).bound, kind="assumed")
+        replace(runs["one"], item, bound=bound)
+    replace(runs["one"], 2, alpha=0.5)
+    found = compare(runs["one"], runs["longer"])
+    assert [pair.epsilons["0.8"][0] for pair in found.pairs] == [0.0, 0.0, 0.0]
+    assert found.to_json()["median_max_epsilon"]["0.8"][0] == 0.0
+    assert found.medians["0.8"][1] > 0
+    page = Page(write_page(found, (runs["one"], runs["longer"]), tmp_path / "page.html"))
+    for told in (
+        "one certifies nothing for 2 of 3, whose epsilons count as 0: the limit is ASSUMED.",
+        "one certifies nothing for 1 of 3, whose epsilons count as 0: the record is doubtful.",
+    ):
+        assert told in found.sentences
+        assert told in page.text
 
 
 def test_nothing_in_common(runs, make) -> None:
@@ -174,8 +198,6 @@ def test_the_command_and_its_page(runs, tmp_path, capsys) -> None:
 
 def test_large_and_tabular_maps_have_a_page(runs, tmp_path) -> None:
     """Maps that are rows of numbers are listed by the names of their features."""
-    from attribound.report.drift import write_page
-
     with Store.append(runs["one"]) as store:
         store.note("features", [f"{EVIL}{number}" for number in range(49)])
         for item in range(3):

@@ -100,3 +100,23 @@ def test_exported_text_is_no_formula_and_steers_no_terminal(make, capsys) -> Non
     assert all(letter.isprintable() or letter == "\n" for letter in out)
     assert r"' =1+1\x1b]0;evil\x07" in out
     assert r"'@SUM(A1)\u202e" in out
+
+
+@pytest.mark.parametrize("key", ["format", "config"])
+@pytest.mark.parametrize("value", [b"\xff\xfe", "{", 15 * "[" * 10_000], ids=["no text", "cut off", "too deep"])
+def test_facts_that_cannot_be_read(key, value, make) -> None:
+    path = make(items=1)
+    change(path, "UPDATE meta SET value = CAST(? AS TEXT) WHERE key = ?", value, key)
+    with (
+        pytest.raises(StoredDataError, match=f"is not a run: its {key} cannot be read") as caught,
+        Store.read(path) as store,
+    ):
+        _ = store.config
+    assert len(str(caught.value)) < 1000
+
+
+def test_pictures_of_no_input(make) -> None:
+    path = make(items=1)
+    change(path, "UPDATE pictures SET item = ?", b"m")
+    with Store.read(path) as store, pytest.raises(StoredDataError, match="a picture whose item is no number"):
+        store.pictured()

@@ -86,6 +86,25 @@ def test_units_names_and_reasons_of_a_table(table, tmp_path, capsys) -> None:
     assert "income (top 2 up to 0." in page
 
 
+def test_one_reason_under_an_assumed_limit_is_not_proved_anywhere(table, tmp_path, capsys) -> None:
+    flags = ("--reasons", "1", "--map", "scaled", "--bound", "assumed:3", "--out", "run")
+    code, out, err = call(capsys, *table, *flags)
+    assert code == 0, err
+    assert "the top 1 reasons would stay under the ASSUMED limit, median epsilon over inputs: 1 of them up to 0." in out
+    assert "Largest epsilon under the ASSUMED limit" in out
+    assert "certified" not in out
+    assert "provably" not in out
+    assert call(capsys, "report", "run")[0] == 0
+    assert "(ASSUMED: top 1 up to 0." in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_what_alpha_means_is_said_exactly(table, capsys) -> None:
+    _, out, _ = call(capsys, *table, "--alpha", "0.0012345678", "--out", "each")
+    assert "false with probability at most 0.0012345678: at most 0.0037037034 of these expected" in out
+    _, out, _ = call(capsys, *table, "--alpha", "0.003", "--simultaneous", "--out", "all")
+    assert "all 3 certificates are true at once with probability at least 99.7 %" in out
+
+
 def test_bad_wishes_are_refused_in_a_line(table, capsys) -> None:
     code, _, err = call(capsys, *table, "--target", "grantde", "--out", "run")
     assert (code, "expected `target` to be a class (granted, denied)" in err) == (2, True)

@@ -43,7 +43,7 @@ class Mutated(Fault):
         path.write_bytes(mutated(self.content, rng))
         problem = _tried(self.read, path)
         if problem:
-            path.rename(folder / f"kept-{rng.randrange(10**9)}-{self.file}")
+            path.rename(folder / f"kept-{rng.randrange(10**9)}-{path.name}")
         return problem
 
 

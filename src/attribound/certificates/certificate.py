@@ -100,7 +100,7 @@ class Certificate:
         return answers.radii(self, fraction, samples)
 
     def reasons(self, k: int | None = None) -> Reasons:
-        """The k largest features of the map, and up to which epsilon each provably stays one of them, and in order.
+        """The pilot's k largest features, ordered by this map; how far each provably stays one of them, and in order.
 
         It needs `certify(..., reasons=4)`; k is at most as many as that, and by default as many.
         """

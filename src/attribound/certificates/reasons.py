@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from attribound import checks as check
 from attribound.bounds.orders import Orders
+from attribound.certificates.words import ASSUMED
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.rounding import round_down
 
@@ -27,21 +28,24 @@ class StatedReason(Struct, frozen=True, forbid_unknown_fields=True):
 @final
 @dataclass(frozen=True, repr=False)
 class Reasons:
-    """The k largest features of a smoothed map, largest first, and what is proved about them.
+    """The pilot's k largest features, ordered by the sampled map, and what is proved about them in the exact one.
 
-    With probability at least 1 - alpha all of it holds at once, for every change of the input up to the epsilon named.
+    With probability at least 1 - alpha all of it holds at once, for every change of the input up to the epsilon named,
+    if the limit is not only assumed.
 
     Attributes:
         features: (k,) places in the map.
         names: (k,) what they are called.
         stays: (k,) each feature is among the k largest of every attacked map up to this epsilon; 0.0: unproved.
         above: (k, k) reason i stays above reason j up to above[i][j]; 0.0: unproved.
+        assumed: the limit is a guess, so nothing here is a certificate.
     """
 
     features: tuple[int, ...]
     names: tuple[str, ...]
     stays: tuple[float, ...]
     above: tuple[tuple[float, ...], ...]
+    assumed: bool
 
     @property
     def leads(self) -> tuple[float, ...]:
@@ -59,7 +63,7 @@ class Reasons:
         return min(self.max_epsilon, *self.leads[:-1]) if len(self.features) > 1 else self.max_epsilon
 
     def staying(self, epsilon: float) -> tuple[str, ...]:
-        """Names of those that provably stay among the k largest after any change up to epsilon."""
+        """Names of those that stay among the k largest after any change up to epsilon."""
         wanted = float(check.non_negative("epsilon", epsilon))
         return tuple(name for name, reach in zip(self.names, self.stays, strict=True) if reach > 0 and reach >= wanted)
 
@@ -68,12 +72,12 @@ class Reasons:
         return tuple(map(StatedReason, self.features, self.names, self.stays, self.leads))
 
     def __repr__(self) -> str:
-        """One line per reason, certified numbers rounded down."""
+        """One line per reason, numbers rounded down; before them, whether the limit is assumed."""
         return "\n".join(self._lines())
 
     def _lines(self) -> list[str]:
         count, width = len(self.features), max(map(len, self.names))
-        lines = []
+        lines = [ASSUMED] if self.assumed else []
         for place, (name, reach, lead) in enumerate(zip(self.names, self.stays, self.leads, strict=True), 1):
             among = f"among the top {count} up to epsilon {round_down(reach)}" if reach > 0 else "not proved to stay"
             first = f", above the next up to {round_down(lead)}" if lead > 0 else ""
@@ -102,6 +106,7 @@ def reasons(certificate: "Certificate", k: int | None = None) -> Reasons:
         names=tuple(certificate.features[place] if certificate.features else str(place) for place in places),
         stays=tuple(float(stays[row]) for row in rows),
         above=tuple(tuple(float(orders.radius[row, place]) for place in places) for row in rows),
+        assumed=certificate.assumed,
     )
 
 

@@ -27,6 +27,7 @@ from attribound.cli.choices import EngineName, OutputName
 from attribound.errors import ArgumentError, AttriboundError
 
 if TYPE_CHECKING:
+    from attribound.runs import RunConfig
     from attribound.runs.engines import Engine
 
 
@@ -86,10 +87,9 @@ def certify(
     Then: attribound show my-run, attribound attack my-run, attribound report my-run. A bad input becomes a record with
     status `error`. Draws depend on (seed, item) only, so workers, engines and interruptions change no record.
     """
-    from attribound.cli import console
     from attribound.fields import default_maps
-    from attribound.runs import RunConfig, Store, summarise
-    from attribound.runs.runner import prepare, run, share_alpha
+    from attribound.runs import RunConfig
+    from attribound.runs.runner import share_alpha
 
     given = RunConfig(
         model=model,
@@ -114,13 +114,23 @@ def certify(
         pictures=pictures,
         device=device,
     )
-    chosen = _engine(engine, workers, address, device)
-    config, job = prepare(
-        share_alpha(given) if simultaneous else given, trust=trust_model, say=console.say(quiet=as_json)
-    )
+    config = share_alpha(given) if simultaneous else given
+    options = {"strict": strict, "retry": retry}
+    _carry_out(config, _engine(engine, workers, address, device), out, options, trust_model, as_json)
+
+
+def _carry_out(
+    config: "RunConfig", engine: "Engine", out: Path, options: dict[str, Any], trust: bool, as_json: bool
+) -> None:
+    """Do or go on with a run, and show it; interrupted, it says how to go on."""
+    from attribound.cli import console
+    from attribound.runs import Store, summarise
+    from attribound.runs.runner import prepare, run
+
+    say = console.say(quiet=as_json)
+    config, job = prepare(config, trust=trust, say=say)
     with interruptible() as interrupted, console.run_progress(config.cosines[0], quiet=as_json) as advance:
-        options: dict[str, Any] = {"strict": strict, "retry": retry, "stop": interrupted.is_set}
-        state = run(job, out, chosen, progress=advance, say=console.say(quiet=as_json), **options)
+        state = run(job, out, engine, progress=advance, say=say, stop=interrupted.is_set, **options)
     if state.done < state.total and interrupted.is_set():
         again = shlex.join(["attribound", *sys.argv[1:]])
         print(f"{state.done} of {state.total} inputs are in {out}. To go on: {again}", file=sys.stderr)

@@ -4,6 +4,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from rich.table import Table
 
 from attribound.certificates.finding import Finding
 from attribound.cli.app import printable
-from attribound.rounding import confidence, percent, round_down
+from attribound.rounding import confidence, exact_text, percent, round_down
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
 
@@ -114,22 +115,23 @@ def show_summary(summary: Summary, name: str) -> None:
     console, config = Console(), summary.config
     noise = config.noise if config.units is None else f"{config.noise} in units per feature"
     counts = ", ".join(f"{count} {status}" for status, count in sorted(summary.counts.items())) or "no records yet"
+    word = "assumed" if summary.assumed else "certified"
     lines = [
         f"{name}: {summary.total} inputs: {counts}"
-        + ("" if summary.correct is None else f"; certified and classified as labelled: {summary.correct}"),
+        + ("" if summary.correct is None else f"; {word} and classified as labelled: {summary.correct}"),
         f"{config.model} on {config.data}; {' '.join((config.attribution, *config.maps))}, {config.bound}; "
-        f"noise {noise}; {config.samples:,} samples, alpha {config.alpha:g}, seed {config.seed}",
-        _what_alpha_means(summary),
+        f"noise {noise}; {config.samples:,} samples, alpha {exact_text(config.alpha)}, seed {config.seed}",
+        *([] if summary.assumed else [_what_alpha_means(summary)]),
     ]
     if summary.accuracy is not None and summary.accuracy_noisy is not None:
         lines.append(f"accuracy {percent(summary.accuracy)}, {percent(summary.accuracy_noisy)} under the noise")
     for line in lines:
         console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
-    if config.bound.startswith("assumed"):
+    if summary.assumed:
         console.print("The limit is ASSUMED: none of these numbers is a certificate.", style="bold red")
     if any(summary.quantiles.values()):
-        console.print(_quantile_table(summary.quantiles, summary.visible))
-        console.print(_fraction_table(summary.fractions))
+        console.print(_quantile_table(summary))
+        console.print(_fraction_table(summary))
     for line in _warnings(summary):
         console.print(printable(line), style="bold red", highlight=False, markup=False, soft_wrap=True)
     for line in _remarks(summary):
@@ -139,11 +141,12 @@ def show_summary(summary: Summary, name: str) -> None:
 def _what_alpha_means(summary: Summary) -> str:
     config = summary.config
     if config.simultaneous:
-        together = config.alpha * config.simultaneous
-        return f"all {config.simultaneous} certificates are true at once with probability {confidence(together)}"
-    expected = config.alpha * summary.total
+        sure = confidence(config.alpha * config.simultaneous)
+        return f"all {config.simultaneous} certificates are true at once with probability at least {sure}"
+    expected = Decimal(repr(config.alpha)) * summary.total
     return (
-        f"each certificate is false with probability at most {config.alpha:g}: at most {expected:.2g} of these expected"
+        f"each certificate is false with probability at most {exact_text(config.alpha)}: at most "
+        f"{expected.normalize():f} of these expected"
     )
 
 
@@ -167,7 +170,7 @@ def _warnings(summary: Summary) -> list[str]:
 
 
 def _remarks(summary: Summary) -> list[str]:
-    found = [] if summary.orders is None else [_reasons_line(summary.orders)]
+    found = [] if summary.orders is None else [_reasons_line(summary.orders, assumed=summary.assumed)]
     if summary.fidelity is not None:
         chance = "unknown" if summary.chance is None else f"{summary.chance:.2f}"
         found.append(
@@ -181,32 +184,35 @@ def _remarks(summary: Summary) -> list[str]:
     return found + [f"item {one['item']} failed: {one['message']}" for one in summary.errors]
 
 
-def _reasons_line(orders: Mapping[str, Any]) -> str:
+def _reasons_line(orders: Mapping[str, Any], *, assumed: bool) -> str:
     """How far reasons stay, the median over inputs."""
+    stay = "would stay under the ASSUMED limit" if assumed else "provably stay"
     parts = [f"{count} of them up to {round_down(reach, 3)}" for count, reach in orders["stay"].items()]
     return (
-        f"the top {orders['reasons']} reasons provably stay, median epsilon over inputs: {', '.join(parts)}; all of "
-        f"them in order up to {round_down(orders['in_order'], 3)}"
+        f"the top {orders['reasons']} reasons {stay}, median epsilon over inputs: {', '.join(parts)}; all of them in "
+        f"order up to {round_down(orders['in_order'], 3)}"
     )
 
 
-def _quantile_table(quantiles: Mapping[str, Mapping[str, float]], visible: Mapping[str, float]) -> Table:
-    table = Table(title="Largest certified epsilon: quantiles over inputs")
+def _quantile_table(summary: Summary) -> Table:
+    what = "epsilon under the ASSUMED limit" if summary.assumed else "certified epsilon"
+    table = Table(title=f"Largest {what}: quantiles over inputs")
     table.add_column("cosine", justify="right")
-    for quantile in next(iter(quantiles.values())):
+    for quantile in next(iter(summary.quantiles.values())):
         table.add_column(f"{float(quantile):.0%}", justify="right")
     table.add_column("50%, maps as sampled", justify="right")
-    for cosine, row in quantiles.items():
-        table.add_row(cosine, *(round_down(value, 3) for value in row.values()), round_down(visible[cosine], 3))
+    for cosine, row in summary.quantiles.items():
+        table.add_row(cosine, *(round_down(value, 3) for value in row.values()), round_down(summary.visible[cosine], 3))
     return table
 
 
-def _fraction_table(fractions: Mapping[str, Mapping[str, float]]) -> Table:
-    table = Table(title="Share of inputs certified at cosine (row) and epsilon (column)")
+def _fraction_table(summary: Summary) -> Table:
+    what = "that keep, under the ASSUMED limit," if summary.assumed else "certified at"
+    table = Table(title=f"Share of inputs {what} cosine (row) and epsilon (column)")
     table.add_column("", justify="right")
-    for epsilon in next(iter(fractions.values())):
+    for epsilon in next(iter(summary.fractions.values())):
         table.add_column(epsilon, justify="right")
-    for cosine, row in fractions.items():
+    for cosine, row in summary.fractions.items():
         table.add_row(cosine, *(percent(value) for value in row.values()))
     return table
 
@@ -251,7 +257,8 @@ def show_scan(scan: Mapping[str, Any]) -> None:
     for name in ("noise", "accuracy", "fidelity", f"epsilon at cosine {scan['cosine']:g}", "class kept up to"):
         table.add_column(name, justify="right")
     if wanted:
-        table.add_column(f"certified at {scan['epsilon']:g}", justify="right")
+        word = "assumed" if scan["assumed"] else "certified"
+        table.add_column(f"{word} at {exact_text(scan['epsilon'])}", justify="right")
     for level in scan["levels"]:
         last = [percent(level["certified"], 0)] if wanted else []
         name = f"{level['noise']} with the denoiser" if level["denoised"] else level["noise"]

@@ -66,7 +66,7 @@ def _features(maps: dict[str, FloatArray], run: Collected, reasons: dict[int, fl
     names = run.features if len(run.features) == len(main) else [str(number) for number in range(len(main))]
     return {
         "features": {
-            "names": [names[at] + _staying(reasons, int(at)) for at in largest],
+            "names": [names[at] + _staying(reasons, int(at), run.assumed) for at in largest],
             "of": len(main),
             "places": largest.tolist(),
             "values": {
@@ -78,9 +78,9 @@ def _features(maps: dict[str, FloatArray], run: Collected, reasons: dict[int, fl
     }
 
 
-def _staying(reasons: dict[int, float], feature: int) -> str:
-    reach = reasons.get(feature, 0.0)
-    return f" (top {len(reasons)} up to {round_down(reach, 3)})" if reach > 0 else ""
+def _staying(reasons: dict[int, float], feature: int, assumed: bool) -> str:
+    reach, note = reasons.get(feature, 0.0), "ASSUMED: " if assumed else ""
+    return f" ({note}top {len(reasons)} up to {round_down(reach, 3)})" if reach > 0 else ""
 
 
 def _cosines(maps: dict[str, FloatArray], run: Collected, row: int) -> dict[str, str]:

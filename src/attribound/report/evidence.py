@@ -36,13 +36,18 @@ _README = """# Evidence about the run {name}
 | audit.html | the report for auditors |
 | model-card.md | a section for a model card |
 | SHA256SUMS | the sum of every other file |
-| verify.py | checks the sums and the seals with Python alone; with attribound installed, derives every number anew |
+| verify.py | checks with Python alone the sums, the seals, and that records, findings and configuration are those of \
+run.sqlite; with attribound installed, derives every number in run.sqlite anew |
 
     python verify.py
 
 The model and the data are not in here; config.json has their hashes. This repeats the run:
 
     {command}
+
+audit.html, model-card.md and versions.json are not derived anew: only their sums are compared with SHA256SUMS, which
+whoever made this pack wrote, as they wrote verify.py. Keep the sum of SHA256SUMS elsewhere; where you do not trust the
+pack, run your own `attribound verify run` and make the pages anew with `attribound report run --audience auditor`.
 
 Sums and seals find accidents. Whoever can write them can write false ones: only sampling again, with the model and the
 data (`attribound verify run --resample 3`), shows that a record is true.
@@ -81,7 +86,7 @@ def _files(run: Path) -> Iterator[tuple[str, bytes]]:
         with Store.read(copied) as store:
             yield "records.jsonl", "".join(f"{text}\n" for text in store.texts()).encode()
             yield "findings.json", _json({str(item): one.row() for item, one in store.findings().items()})
-            yield "config.json", _json(store.config.to_json())
+            yield "config.json", _json(store.recall("config"))
             yield "versions.json", _json(_versions(store))
             yield "audit.html", render(store).encode()
             yield "model-card.md", model_card(store).encode()

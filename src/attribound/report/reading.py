@@ -5,7 +5,7 @@ import gc
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import msgspec
 import numpy as np
@@ -21,6 +21,13 @@ from attribound.runs.proved import Proved, bare_evidence, foreign, prove_all
 from attribound.runs.summary import Tally
 
 _BLOCK = 1000
+_TABLES = ("cosine", "visible_cosine", "max_epsilon", "max_visible_epsilon", "joint_epsilon", "cells")
+_UNSTATED: dict[str, Any] = {name: {} for name in _TABLES} | {
+    "rule": None,
+    "prediction_radius": None,
+    "reasons": msgspec.UNSET,
+}
+"""A record that states no answer."""
 
 
 @final
@@ -138,11 +145,7 @@ class Reader:
         """A record that is only counted: what it states is not taken over, nor facts that need a check of their own."""
         if isinstance(record, Failure):
             return record
-        nothing: dict[str, float] = {}
-        unstated = msgspec.structs.replace(
-            record, rule=None, cosine=nothing, visible_cosine=nothing, max_epsilon=nothing, max_visible_epsilon=nothing
-        )
-        return Proved(unstated, tuple(foreign(record, self.config)))
+        return Proved(msgspec.structs.replace(record, **_UNSTATED), tuple(foreign(record, self.config)))
 
 
 def _stacked(members: Sequence[_Member], cosines: Sequence[float]) -> Block:

@@ -83,10 +83,11 @@ def _reasons(run: Collected) -> list[Fact]:
         return []
     stay = ", ".join(f"{count} up to {round_down(reach, 3)}" for count, reach in orders["stay"].items())
     note = "ASSUMED: " if run.assumed else ""
+    whose = "" if len(run.kept) == run.summary.total else " over the inputs in the table"
     return [
         fact(
             f"Top {orders['reasons']} reasons that stay",
-            f"{note}{stay}; in order up to {round_down(orders['in_order'], 3)} (median epsilon)",
+            f"{note}{stay}; in order up to {round_down(orders['in_order'], 3)} (median epsilon{whose})",
             warn=run.assumed,
         )
     ]

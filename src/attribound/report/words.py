@@ -10,7 +10,7 @@ from attribound.certificates.cells import Marks
 from attribound.certificates.certificate import Certificate
 from attribound.errors import ArgumentError
 from attribound.files import write_whole
-from attribound.rounding import exact_text
+from attribound.rounding import confidence, exact_text
 
 _STYLES = {
     1: "background:#f4a582;color:#000;font-weight:bold",
@@ -88,7 +88,7 @@ def highlight(
     note = (
         f"hot: among the {chosen:.0%} of words that matter most for class {certificate.target} in most noisy maps; no "
         f"change of the embedded text up to epsilon {exact_text(float(epsilon))} moves a proved word to the other "
-        f"side, with probability {1 - certificate.alpha:g}"
+        f"side, with probability at least {confidence(certificate.alpha)}"
     )
     return Highlighted(tuple(map(str, words)), tuple(int(mark) for mark in marks), note)
 

@@ -30,6 +30,7 @@ _STORED = 2.0**-23
 """Maps are stored in float32: no value is off by more than half of this part of itself."""
 _TINY = 1e-37
 """What values too small for float32 may lose together."""
+_BROKEN = "is of a run with a certificate that an attack broke"
 
 
 @final
@@ -45,7 +46,8 @@ class Pair:
         verdict: against the cosine asked for.
         reason: why there is no interval.
         alpha: the interval is false with probability at most this.
-        epsilons: by cosine, the largest epsilon that each run certifies.
+        epsilons: by cosine, the largest epsilon that each run certifies; 0.0 where its record certifies nothing.
+        void: why each run's record certifies nothing, whatever it states; empty if it counts.
     """
 
     items: tuple[int, int]
@@ -56,6 +58,7 @@ class Pair:
     reason: str
     alpha: float
     epsilons: dict[str, tuple[float, float]]
+    void: tuple[str, str]
 
     @property
     def number(self) -> str:
@@ -125,6 +128,7 @@ class Comparison:
             f"{counts['changed']} (provably below {threshold}); undecided: {counts['undecided']}; not comparable: "
             f"{counts['unknown']}.",
             self._chance(),
+            *self._void(),
         ]
         moved = sum(pair.targets[0] != pair.targets[1] for pair in self.pairs)
         if moved:
@@ -146,6 +150,12 @@ class Comparison:
         if together >= 1:
             return f"{text}, so of {known} at most {together.normalize():f} are expected to be false."
         return f"{text}; all {known} hold at once with probability at least {(100 * (1 - together)).normalize():f} %."
+
+    def _void(self) -> Iterator[str]:
+        """Runs whose epsilons are not certified, and why."""
+        for side, name in enumerate(self.names):
+            for why, count in Counter(pair.void[side] for pair in self.pairs if pair.void[side]).items():
+                yield f"{name} certifies nothing for {count} of {len(self.pairs)}, whose epsilons count as 0: {why}."
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -190,7 +200,7 @@ def _checked(store: Store) -> Iterator[Proved | Failure]:
     broken = any(one.violated for one in store.findings().values())
     for one in prove_all(store.records(), store.config):
         if broken and isinstance(one, Proved):
-            yield Proved(one.record, (*one.doubts, "is of a run with a certificate that an attack broke"))
+            yield Proved(one.record, (*one.doubts, _BROKEN))
         else:
             yield one
 
@@ -209,6 +219,8 @@ def _pair(both: tuple[Proved, Proved], stores: tuple[Store, Store], cosine: floa
             interval = _interval(records, (maps[0], maps[1]))
         else:
             reasons.append(f"the maps have different shapes: {maps[0].shape} and {maps[1].shape}")
+    void = _void(both[0]), _void(both[1])
+    stated = [{} if why else record.max_epsilon for why, record in zip(void, records, strict=True)]
     return Pair(
         items=(records[0].item, records[1].item),
         label=records[0].label if records[0].label is not None else records[1].label,
@@ -217,8 +229,19 @@ def _pair(both: tuple[Proved, Proved], stores: tuple[Store, Store], cosine: floa
         verdict=_verdict(interval, cosine),
         reason="; ".join(reasons),
         alpha=records[0].alpha + records[1].alpha,
-        epsilons={key: (records[0].max_epsilon.get(key, 0.0), records[1].max_epsilon.get(key, 0.0)) for key in shared},
+        epsilons={key: (stated[0].get(key, 0.0), stated[1].get(key, 0.0)) for key in shared},
+        void=void,
     )
+
+
+def _void(one: Proved) -> str:
+    """Why a record certifies nothing; empty if it counts."""
+    if _BROKEN in one.doubts:
+        return "an attack broke a certificate of this run"
+    certificate = Certificate(one.record)
+    if certificate.assumed:
+        return "the limit is ASSUMED"
+    return "the record is doubtful" if one.doubts else ""
 
 
 def smoothed_map(store: Store, record: Record) -> FloatArray | None:

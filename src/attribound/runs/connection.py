@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from attribound.errors import AttriboundError, StoredDataError
+from attribound.limits import reason
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -17,6 +18,9 @@ CREATE TABLE IF NOT EXISTS pictures (
 """
 _LONGEST_CELL = 2**28
 """Bytes of one stored text or array."""
+
+UNREADABLE = (sqlite3.Error, UnicodeError)
+"""What reading a damaged file raises: SQLite's own messages quote bytes of it, which need not be text."""
 
 
 def connect(file: Path, *, readonly: bool = False) -> sqlite3.Connection:
@@ -31,8 +35,8 @@ def connect(file: Path, *, readonly: bool = False) -> sqlite3.Connection:
         if not readonly:
             raise StoredDataError(f"cannot open {file} for writing") from None
         connection = connect_immutable(file)
-    except sqlite3.DatabaseError as error:
-        raise StoredDataError(f"{file.parent} is not a run: {error}") from None
+    except UNREADABLE as error:
+        raise StoredDataError(f"{file.parent} is not a run: {reason(error)}") from None
     _refuse_programs(connection, file)
     return connection
 
@@ -52,9 +56,9 @@ def _refuse_programs(connection: sqlite3.Connection, file: Path) -> None:
     """A run is our own plain tables: a view, a trigger or a computed column is a program, and may never end."""
     try:
         rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         connection.close()
-        raise StoredDataError(f"{file.parent} is not a run: {error}") from None
+        raise StoredDataError(f"{file.parent} is not a run: {reason(error)}") from None
     for kind, name, text in rows:
         if (kind, name, text) not in _plain_tables():
             connection.close()

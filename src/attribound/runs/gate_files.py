@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+from attribound.rounding import exact_text
 from attribound.runs.gate import Case, Gate
 from attribound.runs.markdown import escaped, table
 
@@ -86,7 +87,7 @@ def markdown(gate: Gate) -> str:
         ["data", config.data],
         ["explanation", " ".join((config.attribution, *config.maps))],
         ["noise", config.noise],
-        ["samples, alpha", f"{config.samples}, {gate.alpha:g}"],
+        ["samples, alpha", f"{config.samples}, {exact_text(gate.alpha)}"],
     ]
     parts = [
         f"## Explanations: gate {'passed' if gate.passed else 'failed'}",

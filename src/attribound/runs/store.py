@@ -16,8 +16,9 @@ from attribound.certificates.finding import Finding
 from attribound.certificates.record import READERS, Failure, Record, decode, encode
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
+from attribound.limits import reason
 from attribound.runs.config import RunConfig
-from attribound.runs.connection import SCHEMA, connect, locked, why
+from attribound.runs.connection import SCHEMA, UNREADABLE, connect, locked, why
 from attribound.runs.tasks import Outcome
 
 FORMAT = 2
@@ -124,10 +125,7 @@ class Store:
             self._put("config", config.to_json())
 
     def _check(self) -> None:
-        try:
-            stored = self._get("format")
-        except (sqlite3.Error, json.JSONDecodeError) as error:
-            raise StoredDataError(f"{self.path} is not a run: {error}") from None
+        stored = self._get("format")
         if stored in READERS:
             raise StoredDataError(
                 f"{self.path} has format {stored}, which attribound {READERS[stored]} reads, not this one"
@@ -223,7 +221,10 @@ class Store:
 
     def pictured(self) -> list[int]:
         """The inputs with pictures."""
-        return [int(item) for (item,) in self._select("SELECT DISTINCT item FROM pictures ORDER BY item")]
+        items = [item for (item,) in self._select("SELECT DISTINCT item FROM pictures ORDER BY item")]
+        if not all(isinstance(item, int) for item in items):
+            raise StoredDataError(f"{self.path} holds a picture whose item is no number")
+        return items
 
     def pictures(self, item: int, *names: str) -> dict[str, FloatArray]:
         """Pictures of one input by name (input, plain, smoothed, attacked, change): these, or all of them."""
@@ -253,13 +254,16 @@ class Store:
             for row in self._connection.execute(query, values):
                 yield row
                 self._asked = time.monotonic()
-        except sqlite3.Error as error:
-            raise StoredDataError(f"{self.path} holds a broken table: {error}") from None
+        except UNREADABLE as error:
+            raise StoredDataError(f"{self.path} holds a broken table: {reason(error)}") from None
 
     def _get(self, key: str) -> Any:
-        self._asked = time.monotonic()
-        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+        try:
+            self._asked = time.monotonic()
+            row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            return None if row is None else json.loads(row[0])
+        except (*UNREADABLE, ValueError, TypeError, RecursionError) as error:
+            raise StoredDataError(f"{self.path} is not a run: its {key} cannot be read: {reason(error)}") from None
 
 
 def copy_run(source: Path, out: Path) -> int:

@@ -67,6 +67,11 @@ class Summary:
         """Inputs with a record."""
         return sum(self.counts.values())
 
+    @property
+    def assumed(self) -> bool:
+        """Some limit is a guess, so that these numbers are not certificates."""
+        return self.config.bound.startswith("assumed") or "assumed" in self.counts
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         rest = {key: value for key, value in vars(self).items() if key != "config"}
@@ -170,7 +175,7 @@ def _orders(stated: Sequence[tuple[StatedReason, ...]]) -> dict[str, Any] | None
         str(count): lower_quantile([reach[count - 1] if count <= len(reach) else 0.0 for reach in reaches], 0.5)
         for count in range(most, 0, -1)
     }
-    ordered = [min(*(one.stays for one in reasons), *(one.leads for one in reasons[:-1])) for reasons in stated]
+    ordered = [min([one.stays for one in reasons] + [one.leads for one in reasons[:-1]]) for reasons in stated]
     return {"reasons": most, "stay": stay, "in_order": lower_quantile(ordered, 0.5)}
 
 

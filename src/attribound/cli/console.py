@@ -151,7 +151,10 @@ def _what_alpha_means(summary: Summary) -> str:
 
 
 def _warnings(summary: Summary) -> list[str]:
-    found = [f"item {item} {doubt}: derived numbers are used" for item, doubt in list(summary.doubtful.items())[:5]]
+    found = [
+        f"item {item} {doubt}: only what follows from its evidence is used"
+        for item, doubt in list(summary.doubtful.items())[:5]
+    ]
     if len(summary.doubtful) > 5:
         found.append(f"... and {len(summary.doubtful) - 5} more records that state more than they prove")
     if summary.attacked and summary.attacked["violated"]:

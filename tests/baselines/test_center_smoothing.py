@@ -56,7 +56,7 @@ def test_unknown_distance() -> None:
         center_smoothing(ab.Saliency(Linear(WEIGHTS)), torch.zeros(3), 0, sigma=1.0, epsilons=(0.1,), distance="chord")
 
 
-@pytest.mark.parametrize("distance", ["angle", "cosine"])
+@pytest.mark.parametrize("distance", [pytest.param("angle", marks=pytest.mark.slow), "cosine"])
 def test_centres_at_attacked_points_stay_within_the_bound(distance, noise_model, sample) -> None:
     """Along the direct attack's change and random ones; a false alarm has probability below 8 alpha = 0.008."""
     field, x, epsilon = ab.Saliency(noise_model), sample[0][0], 0.1

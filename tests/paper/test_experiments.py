@@ -34,7 +34,13 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("paper")
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+LONGEST = {"table4", "table6", "table8"}
+"""Their like is tried by the others."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONGEST else name for name in EXPERIMENTS]
+)
 def test_every_experiment_runs_quickly_and_writes_its_files(name, folder) -> None:
     experiment = EXPERIMENTS[name]
     table = conduct(experiment, quick(experiment, folder))

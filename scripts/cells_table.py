@@ -96,6 +96,29 @@ def markdown(lines: list[dict]) -> str:
     return "\n".join([head, *rows])
 
 
+GRIDS = """
+## Certified GridPG
+
+Made by `scripts/measure_gridpg.py` (`gridpg.json`): grids of 2 x 2 photographs, each explained for the class of each of its
+four; sigma and draws as named. The share of the smoothed map, and of the cells proved hot at R by each method, that
+lie in the right quarter (chance: 25 %), and the share of cells that each method decides.
+
+| model | hot | explanations | smoothed map | ours | peer | decided, ours | decided, peer |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def grids() -> str:
+    """The table of certified GridPG, from its file."""
+    rows = []
+    for name, found in json.loads((OUT.parent / "gridpg.json").read_text()).items():
+        for fraction, mean in found["mean"].items():
+            keys = ("smoothed", "ours", "peer", "ours_decided", "peer_decided")
+            shares = " | ".join(f"{100 * mean[key]:.1f} %" for key in keys)
+            rows.append(f"| {name} | {100 * float(fraction):g} % | {4 * len(found['grids'])} | {shares} |")
+    return GRIDS + "\n".join(rows) + "\n"
+
+
 def main() -> None:
     """All stored draws."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -106,7 +129,7 @@ def main() -> None:
         line(arch, sigma, paths, draws) for (arch, sigma), paths in groups(chosen.draws).items() for draws in DRAWS
     ]
     OUT.with_suffix(".json").write_text("[\n" + ",\n".join(json.dumps(one) for one in found) + "\n]\n")
-    OUT.with_suffix(".md").write_text(f"{ABOUT}\n{markdown(found)}\n")
+    OUT.with_suffix(".md").write_text(f"{ABOUT}\n{markdown(found)}\n{grids()}")
     print(markdown(found))
 
 

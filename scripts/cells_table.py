@@ -99,8 +99,8 @@ def markdown(lines: list[dict]) -> str:
 GRIDS = """
 ## Certified GridPG
 
-Made by `scripts/measure_gridpg.py` (`gridpg.json`): grids of 2 x 2 photographs, each explained for the class of each of its
-four; sigma and draws as named. The share of the smoothed map, and of the cells proved hot at R by each method, that
+Made by `scripts/measure_gridpg.py` (`gridpg.json`): grids of 2 x 2 photographs, each explained for the class of each of
+its four; sigma and draws as named. The share of the smoothed map, and of the cells proved hot at R by each method, that
 lie in the right quarter (chance: 25 %), and the share of cells that each method decides.
 
 | model | hot | explanations | smoothed map | ours | peer | decided, ours | decided, peer |

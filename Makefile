@@ -44,7 +44,7 @@ hashed:
 # Known holes in the pinned packages; asks the advisory database of the Python registry.
 audit:
 	test -x .audit/bin/pip-audit || { $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit; }
-	.audit/bin/pip-audit --no-deps --disable-pip --requirement constraints.txt \
+	.audit/bin/pip-audit --strict --no-deps --disable-pip --requirement constraints.txt \
 	|| { echo "audit: holes were found, or the advisory database cannot be reached from here (see above)"; exit 1; }
 
 check: $(READY)

@@ -1,4 +1,4 @@
-"""The package's description: the README with absolute links, because an index shows it without the repository."""
+"""The package's description: the README without links into the repository, which an index does not show."""
 
 import re
 from pathlib import Path
@@ -13,17 +13,11 @@ class DescriptionHook(MetadataHookInterface):
     """Fills `readme`."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Replace links into the repository by links to this version of it."""
+        """Leave out what would lead nowhere."""
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
-        described = absolute(text, metadata["urls"]["Repository"], metadata["version"])
-        metadata["readme"] = {"content-type": "text/markdown", "text": described}
+        metadata["readme"] = {"content-type": "text/markdown", "text": standing_alone(text)}
 
 
-def absolute(text: str, repository: str, version: str) -> str:
-    """The text with absolute links: pictures as files, everything else as pages."""
-
-    def replace(match: re.Match[str]) -> str:
-        picture, words, target = match.groups()
-        return f"{picture}[{words}]({repository}/{'raw' if picture else 'blob'}/v{version}/{target})"
-
-    return LINK.sub(replace, text)
+def standing_alone(text: str) -> str:
+    """The text with the words of its relative links only, and without pictures that lie beside it."""
+    return LINK.sub(lambda match: "" if match[1] else match[2], text)

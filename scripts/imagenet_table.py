@@ -93,7 +93,8 @@ def prove(stored: dict[str, np.ndarray], sigma: float, method: str) -> tuple[Est
     shape = SHAPES[method]
     maps, classes = unit(shape(torch.from_numpy(stored["maps"]))), torch.from_numpy(stored["classes"])
     source = Stored(maps, classes, int(stored["chunk"]), Gaussian(sigma), torch.empty(DIM, device="meta"))
-    result = estimate(source, Plan(len(maps), ALPHA), maps.shape[1:], default_statistics(cells=FRACTIONS))
+    asked = default_statistics(cosines=(COSINE,), cells=FRACTIONS)
+    result = estimate(source, Plan(len(maps), ALPHA), maps.shape[1:], asked)
     plain = unit(shape(torch.from_numpy(stored["plain"])[None]))
     return result, float(cosine_similarity(plain, result.map[None]))
 

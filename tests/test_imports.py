@@ -14,6 +14,7 @@ ROOMS = (
     "errors",
     "checks",
     "rounding",
+    "texts",
     "files",
     "limits",
     "hashes",

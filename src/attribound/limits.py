@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 from attribound.errors import ArgumentError, StoredDataError
+from attribound.texts import visible
 
 BYTES_VARIABLE = "ATTRIBOUND_MAX_BYTES"
 PIXELS_VARIABLE = "ATTRIBOUND_MAX_PIXELS"
@@ -70,7 +71,7 @@ def read_bytes(path: Path) -> bytes:
 def shown(path: str | Path) -> str:
     """A path that can be printed and stored: bytes that are no text and control characters are escaped."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+    return visible(text)
 
 
 def reason(error: Exception) -> str:

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from attribound.errors import AttriboundError
+from attribound.texts import printable
 
 app = typer.Typer(
     name="attribound",
@@ -214,8 +215,3 @@ def _refuse(message: str) -> int:
     text = printable(message)
     print("error: " + (text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + " ..."), file=sys.stderr)
     return 2
-
-
-def printable(text: str) -> str:
-    """One line without control characters: what a file says may not steer the terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))

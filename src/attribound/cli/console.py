@@ -14,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from attribound.certificates.finding import Finding
-from attribound.cli.app import printable
 from attribound.rounding import confidence, exact_text, percent, round_down
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
+from attribound.texts import printable
 
 if TYPE_CHECKING:
     from attribound.paper import Table as PaperTable

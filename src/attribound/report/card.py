@@ -9,6 +9,7 @@ from attribound.report.audit import Audit, read
 from attribound.report.page import quantiles, word_for
 from attribound.runs import Store
 from attribound.runs.markdown import escaped, table
+from attribound.texts import blank
 
 _HEADS = ("cosine", "turns at most")
 
@@ -30,7 +31,7 @@ def model_card(store: Store) -> str:
 
 def _code(lines: Sequence[str]) -> str:
     """A block of commands that nothing inside it can end."""
-    text = "\n".join("".join(letter if letter.isprintable() else " " for letter in line) for line in lines)
+    text = "\n".join(map(blank, lines))
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", text))])
     return f"{fence}sh\n{text}\n{fence}"
 

@@ -11,6 +11,7 @@ from attribound.certificates.certificate import Certificate
 from attribound.errors import ArgumentError
 from attribound.files import write_whole
 from attribound.rounding import confidence, exact_text
+from attribound.texts import blank
 
 _STYLES = {
     1: "background:#f4a582;color:#000;font-weight:bold",
@@ -54,7 +55,7 @@ class Highlighted:
         """For a terminal: hot words on yellow, cold ones dim."""
         end = "\033[0m"
         parts = (
-            f"{_TERMINAL[mark]}{_plain(word)}{end if _TERMINAL[mark] else ''}"
+            f"{_TERMINAL[mark]}{blank(word)}{end if _TERMINAL[mark] else ''}"
             for word, mark in zip(self.words, self.marks, strict=True)
         )
         return " ".join(parts)
@@ -102,8 +103,3 @@ def save_page(path: str | Path, texts: Sequence[Highlighted], title: str) -> Non
         f"<title>{html.escape(title)}</title><body style='font:16px/1.6 sans-serif;max-width:46em;margin:2em auto;"
         f"padding:0 1em'><h1>{html.escape(title)}</h1>{body}</body></html>\n",
     )
-
-
-def _plain(word: str) -> str:
-    """Without control characters: a text may not steer the terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in word)

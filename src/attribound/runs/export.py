@@ -17,6 +17,7 @@ from attribound.rounding import exact_text, round_down
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import Proved, prove_all
 from attribound.runs.store import Store
+from attribound.texts import visible
 
 _INTERNAL = frozenset({"facts", "format", "seal", "map"})
 
@@ -97,7 +98,7 @@ def _as_text(value: Any) -> Any:
     """A spreadsheet runs text that begins like a formula, a terminal obeys control characters: both stay text."""
     if not isinstance(value, str):
         return value
-    text = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in value)
+    text = visible(value)
     return f"'{text}" if value.lstrip().startswith(("=", "+", "-", "@")) else text
 
 

@@ -2,13 +2,15 @@
 
 import re
 
+from attribound.texts import printable
+
 _SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$])")
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 
 def escaped(text: str) -> str:
     """One line that Markdown shows as it is, also inside a table."""
-    line = "".join(letter if letter.isprintable() else " " for letter in " ".join(str(text).split()))
+    line = printable(str(text))
     return "".join(_NAMED.get(letter, letter) for letter in _SPECIAL.sub(r"\\\1", line))
 
 

@@ -125,7 +125,7 @@ class Comparison:
         found = [
             f"{total} {'input is' if total == 1 else 'inputs are'} in both runs. Explanations unchanged: "
             f"{counts['unchanged']} (cosine of the two exact smoothed maps provably at least {threshold}); changed: "
-            f"{counts['changed']} (provably below {threshold}); undecided: {counts['undecided']}; not comparable: "
+            f"{counts['changed']} (provably below {threshold}); undecided: {counts['undecided']}; unknown: "
             f"{counts['unknown']}.",
             self._chance(),
             *self._void(),

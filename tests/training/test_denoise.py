@@ -9,10 +9,13 @@ from torch import nn
 
 from attribound.data import Arrays
 from attribound.errors import ArgumentError
-from attribound.models import Denoiser, load_shipped
+from attribound.models import Denoised, Denoiser, load_shipped
+from attribound.noise import Gaussian
 from attribound.training import (
+    Behind,
     Brief,
     Denoise,
+    OneSided,
     Recognised,
     Schedule,
     Settled,
@@ -112,6 +115,21 @@ def test_recognised_reaches_the_denoiser() -> None:
     objective = Recognised(Denoise(), "cifar10-resnet20")
     objective.loss(denoiser, x, torch.tensor([0, 1]), torch.Generator().manual_seed(0)).backward()
     assert float(denoiser.leave.bias.grad.abs().sum()) > 0
+
+
+def test_behind_is_the_squared_error_and_the_task_of_both_together() -> None:
+    x, labels = torch.rand(4, 3, 32, 32, generator=torch.Generator().manual_seed(1)), torch.arange(4)
+    denoiser, task = fresh(Denoiser, 0), OneSided(Gaussian(0.25), beta=3.0)
+    nn.init.constant_(denoiser.linear.weight, 0.01)
+    value = Behind(Denoise(), task, "cifar10-resnet20", sigma=0.25, weight=0.5).loss(
+        denoiser, x, labels, torch.Generator().manual_seed(0)
+    )
+    generator, pair = torch.Generator().manual_seed(0), Denoised(load_shipped("cifar10-resnet20"), denoiser, 0.25)
+    asked = task.loss(pair, x, labels, generator)
+    error = Denoise().attempt(denoiser, x, generator)[1]
+    assert float(value.detach()) == pytest.approx(float((0.5 * asked + error).detach()))
+    value.backward()
+    assert float(denoiser.linear.weight.grad.abs().sum()) > 0
 
 
 def test_brief_rounds_and_nothing_else() -> None:

@@ -3,10 +3,11 @@
 from attribound.training.adversarial import Adversarial
 from attribound.training.augmented import Augmented
 from attribound.training.base import Objective
+from attribound.training.behind import Behind, Recognised
 from attribound.training.brief import Brief
 from attribound.training.clean import WithClean
 from attribound.training.consistency import Consistency, OneSided
-from attribound.training.denoise import Denoise, Recognised, psnr
+from attribound.training.denoise import Denoise, psnr
 from attribound.training.ig_norm import IgNorm
 from attribound.training.igr import Igr
 from attribound.training.loop import Schedule, accuracy, fit
@@ -21,6 +22,7 @@ __all__ = [
     "NAMES",
     "Adversarial",
     "Augmented",
+    "Behind",
     "Brief",
     "Consistency",
     "Denoise",

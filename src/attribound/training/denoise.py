@@ -1,15 +1,12 @@
 """Denoising: the mean squared error of pictures that noise of a random level was added to."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from attribound.data import Dataset
-from attribound.models import load_shipped
 from attribound.training.base import Objective
 
 LEVELS = (0.1, 0.25, 0.5)
@@ -39,36 +36,6 @@ class Denoise(Objective):
         level = sigma.view(-1, 1, 1, 1)
         denoised: Tensor = model(pictures + level * torch.randn(pictures.shape, generator=generator), sigma)
         return denoised, ((denoised - pictures).square() / level).mean()
-
-
-@final
-@dataclass(frozen=True)
-class Recognised(Objective):
-    """Denoising + weight x the cross-entropy of a classifier that never saw noise, on the denoised pictures.
-
-    Squared error alone leaves pictures that look right and are blurred where the classifier looks (Salman et al. 2020
-    train with the classifier, too). The classifier stays as it is.
-
-    Attributes:
-        base: the squared error.
-        classifier: its shipped name.
-        weight: of the cross-entropy.
-    """
-
-    base: Denoise
-    classifier: str
-    weight: float = 0.02
-
-    def loss(self, model: nn.Module, inputs: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
-        """Both terms, on pictures mirrored or not: a classifier does not know turned ones."""
-        mirror = bool(torch.rand((), generator=generator) < 0.5)
-        denoised, error = self.base.attempt(model, inputs.flip(3) if mirror else inputs, generator)
-        return error + self.weight * functional.cross_entropy(_classifier(self.classifier)(denoised), labels)
-
-
-@cache
-def _classifier(name: str) -> nn.Module:
-    return load_shipped(name)
 
 
 def turned(pictures: Tensor, generator: torch.Generator) -> Tensor:

@@ -159,15 +159,16 @@ def _warnings(summary: Summary) -> list[str]:
         found.append(f"... and {len(summary.doubtful) - 5} more records that state more than they prove")
     if summary.attacked and summary.attacked["violated"]:
         found.append(f"{summary.attacked['violated']} certificates were VIOLATED by attacks: trust nothing here")
-    reference = min((float(key) for key in summary.quantiles), default=0.8)
-    if summary.chance is not None and summary.chance >= reference:
+    cosines = [float(key) for key in summary.quantiles] or [0.8]
+    if common := [f"{one:g}" for one in cosines if summary.chance is not None and summary.chance >= one]:
         found.append(
             f"maps of different inputs have cosines up to {summary.chance:.2f} with each other: a certified "
-            f"cosine of {reference:g} says little here"
+            f"cosine of {' or '.join(common)} says little here"
         )
-    if summary.fidelity is not None and summary.fidelity < reference:
+    if distant := [f"{one:g}" for one in cosines if summary.fidelity is not None and summary.fidelity < one]:
         found.append(
-            f"the smoothed maps' cosine with the plain ones is only {summary.fidelity:.2f}: another explanation"
+            f"the smoothed maps' cosine with the plain ones is only {summary.fidelity:.2f}, below the certified cosine "
+            f"of {' and '.join(distant)}: another explanation"
         )
     return found
 

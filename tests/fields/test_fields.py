@@ -7,9 +7,11 @@ import torch
 from torch import nn
 
 from attribound.certificates.certify import certify
+from attribound.certificates.verify import verify_record
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import IntegratedGradients, Saliency, Unit
 from attribound.fields.captum import Captum
+from attribound.models import Logits
 from attribound.noise import Gaussian
 from tests.problems import AbsFirst, Linear, Quadratic
 
@@ -128,6 +130,55 @@ def test_captum_failures_are_one_line() -> None:
     field = Captum(captum.attr.Occlusion(small_net()), sliding_window_shapes=(1, 9, 9))
     with pytest.raises(FieldError, match="captum-Occlusion failed: "):
         field.attribute(torch.rand(3, 1, 4, 4), 0)
+
+
+def test_a_layer_method_is_called_by_its_layer() -> None:
+    model, x = small_net(), torch.rand(1, 4, 4)
+    names = [Captum(captum.attr.LayerGradientXActivation(model, layer)).name for layer in (model[1], model[2])]
+    assert names == ["captum-LayerGradientXActivation:1", "captum-LayerGradientXActivation:2"]
+    field = Captum(captum.attr.LayerGradientXActivation(lambda y: model(y), model[1]))
+    assert field.name == "captum-LayerGradientXActivation:Linear"
+    found = certify(
+        Unit(Captum(captum.attr.LayerGradientXActivation(model, model[1]))), x, 1, noise=Gaussian(0.1), samples=64
+    )
+    assert found.record.attribution == found.record.subject.attribution == "captum-LayerGradientXActivation:1"
+    assert verify_record(found).passed
+
+
+def test_a_method_that_explains_no_class() -> None:
+    model, y = small_net(), torch.rand(3, 1, 4, 4)
+    field = Captum(captum.attr.LayerActivation(model, model[2]))
+    assert field.name == "captum-LayerActivation:2"
+    assert torch.equal(field.attribute(y, 0), model[:3](y))
+    assert torch.equal(field.attribute(y, 1), model[:3](y))
+    tunnel = Captum(captum.attr.NoiseTunnel(captum.attr.Saliency(model)), nt_samples=2, stdevs=1e-9)
+    assert torch.allclose(tunnel.attribute(y, 1), Saliency(model).attribute(y, 1).abs(), atol=1e-6)
+
+
+class Dictionary(nn.Module):
+    """A model that returns its logits in a mapping, as transformers' models do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = small_net()
+
+    def forward(self, y):
+        return {"logits": self.net(y)}
+
+
+@pytest.mark.parametrize("method", [captum.attr.Saliency, captum.attr.DeepLift, captum.attr.FeatureAblation])
+def test_captum_is_told_how_to_read_a_mapping(method) -> None:
+    model, y = Dictionary().eval(), torch.rand(3, 1, 4, 4)
+    with pytest.raises(FieldError, match=r"got dict: give the method attribound\.models\.Logits\(model\) in place of"):
+        Captum(method(model)).attribute(y, 1)
+    assert torch.equal(Captum(method(Logits(model))).attribute(y, 1), Captum(method(model.net)).attribute(y, 1))
+
+
+def test_relevance_of_a_layer_without_a_rule() -> None:
+    model = nn.Sequential(nn.Sequential(nn.Linear(16, 8), nn.ReLU()), nn.Linear(8, 3)).eval()
+    for layer in (model[0], model[0][1]):
+        with pytest.raises(FieldError, match=r"captum-LayerLRP:0.* failed: Captum's LRP has no rule for this layer"):
+            Captum(captum.attr.LayerLRP(model, layer)).attribute(torch.rand(2, 16), 1)
 
 
 def test_captum_agrees_with_ours() -> None:

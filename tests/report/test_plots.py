@@ -50,12 +50,35 @@ def test_a_coarse_map_lies_over_its_image_at_the_images_resolution(coarse) -> No
     assert over.get_interpolation() == "bilinear"
 
 
+def test_cells_have_borders_on_request(coarse) -> None:
+    certificate, image = coarse
+    assert len(ab.plot(certificate, image).axes[1].collections) == 0
+    for axes, side in (
+        (ab.plot(certificate, image, borders=True).axes[1], 28),
+        (ab.plot(certificate, borders=True).axes[0], 7),
+    ):
+        across, down = (lines.get_segments() for lines in axes.collections)
+        assert (len(across), len(down)) == (6, 6)
+        assert [line[0][1] for line in across] == pytest.approx([side / 7 * n - 0.5 for n in range(1, 7)])
+        assert [line[0][0] for line in down] == pytest.approx([side / 7 * n - 0.5 for n in range(1, 7)])
+        assert axes.images[-1].get_interpolation() != "bilinear"
+        assert axes.get_ylim() == (side - 0.5, -0.5)
+
+
+@pytest.mark.parametrize("shape", [(14, 14), (1, 56, 56), (3, 14, 14), (32, 32, 3), (784,)])
+def test_an_image_of_another_size_is_refused(shape, coarse) -> None:
+    with pytest.raises(ArgumentError, match=r"expected `image` in the size of the certified input, which has 784 numb"):
+        ab.plot(coarse[0], np.zeros(shape))
+
+
 def test_an_attack_is_shown_with_its_change(certificate, noise_model, sample) -> None:
     """Three more panels: the map after it, the attacked input, and the change, black or white where it is largest."""
     field, x = ab.Unit(ab.Saliency(noise_model)), sample[0][0]
     found = ab.attack(field, x, noise=ab.Gaussian(0.5), epsilon=0.5, steps=1, samples=2, rescore_samples=8)
     axes = ab.plot(certificate, x, attacked=found).axes
     assert len(axes) == 6
+    with pytest.raises(ArgumentError, match=r"expected `image` to be the attacked input \(1, 28, 28\), got shape \(3,"):
+        ab.plot(certificate, x.expand(3, 28, 28), attacked=found)
     assert f"l2 size {found.length:.3g}" in axes[4].get_title()
     assert f"cosine {found.cosine:.2f}" in axes[2].get_title()
     shown = np.asarray(axes[4].images[0].get_array())

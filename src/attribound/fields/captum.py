@@ -1,6 +1,7 @@
 """Any attribution method of Captum as a field. The only file that knows Captum."""
 
 import contextlib
+import inspect
 import warnings
 from collections.abc import Iterator
 from typing import Any, final
@@ -8,6 +9,7 @@ from typing import Any, final
 import numpy as np
 import torch
 from captum.attr import (
+    LRP,
     Attribution,
     Deconvolution,
     DeepLift,
@@ -29,10 +31,11 @@ from captum.attr import (
     Occlusion,
     Saliency,
 )
-from torch import Tensor
+from torch import Tensor, nn
 
 from attribound.errors import FieldError
 from attribound.fields.base import Explanation, Field, Model, Target
+from attribound.fields.layers import named_layer
 
 _DETERMINISTIC = (
     Deconvolution,
@@ -83,7 +86,8 @@ class Captum(Field):
 
     The bounds need independent draws. Deterministic methods run in batches if a probe finds that their rows do not see
     each other (DeepLift's do where the model holds a softmax); random ones (some share one permutation among the rows)
-    run row by row, each with its own randomness. Layer methods give maps in the layer's shape.
+    run row by row, each with its own randomness. Layer methods give maps in the layer's shape and are called by the
+    layer too. Methods that explain no class, such as LayerActivation, give the same map for every target.
     """
 
     def __init__(self, method: Attribution, /, **arguments: Any) -> None:
@@ -96,7 +100,7 @@ class Captum(Field):
         self.method = method
         self.model: Model = method.forward_func
         self.arguments = arguments
-        self.name = f"captum-{type(method).__name__}"
+        self.name = _name(method)
         self.random = type(method) not in _DETERMINISTIC
 
     def explain(
@@ -121,12 +125,37 @@ class Captum(Field):
         with _seeded(generator), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks and attributes")
             try:
-                values = self.method.attribute(points, target=target, **self.arguments)
-            except (AssertionError, ValueError, TypeError, RuntimeError) as error:
-                raise FieldError(f"{self.name} failed: {error}") from error
+                values = self.method.attribute(points, **_explained(self.method, target), **self.arguments)
+            except (AssertionError, AttributeError, LookupError, ValueError, TypeError, RuntimeError) as error:
+                raise FieldError(f"{self.name} failed: {self._reason(error, points)}") from error
         if not isinstance(values, Tensor) or len(values) != len(inputs) or values.ndim < 2:
             raise FieldError(f"expected {self.name} to give one map per input, {len(inputs)} of them")
         return values.detach()
+
+    def _reason(self, error: Exception, points: Tensor) -> str:
+        """Why Captum failed, where its own message does not tell."""
+        with torch.no_grad(), contextlib.suppress(Exception):
+            output = self.model(points[:1])
+            if not isinstance(output, Tensor):
+                return (
+                    f"Captum needs a model that returns its logits as a tensor, got {type(output).__name__}: give the "
+                    f"method attribound.models.Logits(model) in place of the model"
+                )
+        if isinstance(self.method, LRP) and isinstance(error, AttributeError):
+            return f"Captum's LRP has no rule for this layer, choose one with weights of its own ({error})"
+        return str(error)
+
+
+def _name(method: Attribution) -> str:
+    """The method, and the layer that it looks at if there is one."""
+    layer, kind = getattr(method, "layer", None), f"captum-{type(method).__name__}"
+    return f"{kind}:{named_layer(method.forward_func, layer).name}" if isinstance(layer, nn.Module) else kind
+
+
+def _explained(method: Attribution, target: Target) -> dict[str, Target]:
+    """The class as an argument, for methods that explain one; wrappers such as NoiseTunnel hand it on."""
+    known = inspect.signature(method.attribute).parameters.values()
+    return {"target": target} if any(one.name == "target" or one.kind is one.VAR_KEYWORD for one in known) else {}
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from attribound.report.charts import Attacked
 from attribound.report.collect import Collected, collect
 from attribound.report.details import details
 from attribound.report.page import quantiles, word_for
+from attribound.report.sides import sides
 from attribound.report.templating import fill
 from attribound.report.verdict import Verdict, judge
 from attribound.rounding import degrees, exact_text, in_units, round_down, round_up
@@ -124,6 +125,7 @@ def render(store: Store, by: str = "") -> str:
         heading=_HEADINGS[word_for(run)],
         alarms=wording.alarms(run),
         examples=_examples(store, audit),
+        sides=sides(run.config.attribution, run.config.maps),
         rows=[_row(audit, row) for row in run.kept[:MOST_ROWS]],
         clauses=norms.clauses(run, audit.question, audit.outcomes),
         disclaimer=norms.DISCLAIMER,

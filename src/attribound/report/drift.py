@@ -9,6 +9,7 @@ import numpy as np
 from attribound.checks import FloatArray
 from attribound.files import write_whole
 from attribound.report import images
+from attribound.report.sides import sides
 from attribound.report.templating import fill
 from attribound.rounding import exact_text, round_down
 from attribound.runs.compare import Comparison, Pair, in_order
@@ -40,6 +41,7 @@ def write_page(found: Comparison, runs: tuple[Path, Path], out: Path) -> Path:
             cosines=list(found.medians),
             cards=[card for card in cards if card["pictures"] or card["features"]],
             facts=_facts(found),
+            sides=_sides(found),
             low=f"{low:.1f}",
         ),
     )
@@ -130,6 +132,12 @@ def _largest(values: FloatArray, store: Store) -> str:
     names = stored if isinstance(stored, list) and len(stored) == flat.size else range(flat.size)
     order: Iterable[int] = np.argsort(-np.abs(flat), kind="stable")[:_FEATURES].tolist()
     return ", ".join(f"{names[at]} {flat[at]:+.2f}" for at in order)
+
+
+def _sides(found: Comparison) -> str:
+    """What the colours mean, of both runs if they differ in it."""
+    before, after = (sides(config.attribution, config.maps).sentence for config in found.configs)
+    return before if before == after else f"Before: {before} After: {after}"
 
 
 def _facts(found: Comparison) -> list[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""Arrays as small pictures inside a page. Maps: red speaks for the class, blue against it, white is zero."""
+"""Arrays as small pictures inside a page. Maps: red is positive, blue negative, white zero."""
 
 import base64
 import io

@@ -10,6 +10,7 @@ from attribound.files import write_whole
 from attribound.report import charts, images, wording
 from attribound.report.collect import Collected, collect
 from attribound.report.details import details
+from attribound.report.sides import sides
 from attribound.report.templating import embedded, fill
 from attribound.report.verdict import Verdict, judge
 from attribound.rounding import degrees, exact_text, in_units, lower_quantile, round_down
@@ -78,6 +79,7 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
         "attacked": charts.Attacked.among(list(run.findings.values())).words(noun) if run.findings else "",
         "searched": any(one.settings.get("tightness") for one in run.findings.values()),
         "scan": run.scan,
+        "sides": sides(run.config.attribution, run.config.maps),
         "clip": f"{100 * images.QUANTILE:g} %",
         "theorem": wording.theorem(run),
         "rules": wording.rules(run),

@@ -1,7 +1,9 @@
 """Pictures of certificates. The only file that imports matplotlib, and none of its backends is chosen or touched."""
 
 import io
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -14,13 +16,15 @@ from matplotlib.figure import Figure
 from attribound.attacks.base import AttackResult
 from attribound.certificates.certificate import Certificate
 from attribound.checks import FloatArray
+from attribound.errors import ArgumentError
 from attribound.files import write_whole
 from attribound.report import images, masks
+from attribound.report.sides import Sides, sides
 from attribound.rounding import round_down
 
 MAP_COLOURS = "RdBu_r"
 """Diverging and readable without red-green vision; zero is neutral."""
-_OURS, _PAPER = "#0b5fa5", "#b35806"
+_OURS, _PAPER, _BORDER = "#0b5fa5", "#b35806", "#555555"
 _BARS = 15
 _WIDEST = 5
 """So many panels fit side by side."""
@@ -43,6 +47,16 @@ class Picture(Figure):
 Panel = tuple[str, Callable[[Axes], None]]
 
 
+@final
+@dataclass(frozen=True)
+class _Style:
+    """How a map is drawn: over which image, with which words for its two sides, with the borders of its cells."""
+
+    image: FloatArray | None = None
+    sides: Sides | None = None
+    borders: bool = False
+
+
 def plot(
     certificate: Certificate,
     image: Array | None = None,
@@ -52,6 +66,7 @@ def plot(
     attacked: AttackResult | None = None,
     fraction: float | None = None,
     epsilon: float | None = None,
+    borders: bool = False,
 ) -> Picture:
     """One row: input, plain and smoothed map, what an attack did, the cells that may be relied on, the certified curve.
 
@@ -65,10 +80,12 @@ def plot(
         attacked: what `attribound.attack` found: the map after it, the attacked input and the change, amplified.
         fraction: draw the trust mask at this fraction of hot cells, one of those that were counted.
         epsilon: the size of change that the trust mask speaks of; default: the largest certified for cosine 0.8.
+        borders: draw the maps' cells as they are, with their borders, instead of smoothed for the eye.
     """
-    panels = _panels(certificate, _array(image), _array(plain), features or certificate.features)
+    style = _style(certificate, _array(image), borders=borders)
+    panels = _panels(certificate, style, _array(plain), features or certificate.features)
     if attacked is not None:
-        panels[-1:-1] = _attack_panels(attacked, _array(image))
+        panels[-1:-1] = _attack_panels(attacked, style)
     if fraction is not None:
         size = certificate.max_epsilon(0.8) if epsilon is None else float(epsilon)
         marks = certificate.cells(fraction, size)
@@ -93,7 +110,7 @@ def plot_rows(
 ) -> Picture:
     """One row per certificate."""
     rows = [
-        _panels(one, _array(image), _array(plain), one.features)
+        _panels(one, _style(one, _array(image)), _array(plain), one.features)
         for one, image, plain in zip(certificates, pictures, plains, strict=True)
     ]
     figure = _row_of(rows)
@@ -114,32 +131,48 @@ def png(figure: Figure) -> bytes:
     return drawn.getvalue()
 
 
+def _style(certificate: Certificate, image: FloatArray | None, *, borders: bool = False) -> _Style:
+    """How the maps of a certificate are drawn; an ArgumentError for an image of another size than its input."""
+    if image is not None and certificate.map is not None and images.is_picture(certificate.map):
+        shown = channels_first(image)
+        channels = {1, 3, *shown.shape[:-2]}
+        if shown.ndim < 2 or certificate.record.dim not in {count * math.prod(shown.shape[-2:]) for count in channels}:
+            raise ArgumentError(
+                f"expected `image` in the size of the certified input, which has {certificate.record.dim} numbers, got "
+                f"shape {image.shape}"
+            )
+    return _Style(image, sides(certificate.record.attribution, certificate.record.maps), borders)
+
+
 def _panels(
-    certificate: Certificate, image: FloatArray | None, plain: FloatArray | None, features: Sequence[str] | None
+    certificate: Certificate, style: _Style, plain: FloatArray | None, features: Sequence[str] | None
 ) -> list[Panel]:
     """What there is to draw of one certificate."""
     found: list[Panel] = []
+    image = style.image
     if image is not None and images.is_picture(channels_first(image)):
         found.append(("image", lambda axes: _draw_image(axes, image, f"input, explained as {certificate.target}")))
     for values, title in ((plain, "plain map"), (certificate.map, "smoothed map")):
         if values is None:
             continue
         if images.is_picture(values):
-            found.append(("image", lambda axes, v=values, t=title: _draw_map(axes, v, t, image)))  # type: ignore[misc]
+            found.append(("image", lambda axes, v=values, t=title: _draw_map(axes, v, t, style)))  # type: ignore[misc]
         elif title == "smoothed map":
-            found.append(("bars", lambda axes, v=values: _draw_bars(axes, v, plain, features)))  # type: ignore[misc]
+            found.append(("bars", lambda axes, v=values: _draw_bars(axes, v, plain, features, style.sides)))  # type: ignore[misc]
     return [*found, ("curve", lambda axes: _draw_curve(axes, certificate))]
 
 
-def _attack_panels(attacked: AttackResult, image: FloatArray | None) -> list[Panel]:
+def _attack_panels(attacked: AttackResult, style: _Style) -> list[Panel]:
     """The map after an attack, the attacked input, and the change itself, amplified until its largest value shows."""
-    change = np.asarray(_array(attacked.delta))
+    change, image = np.asarray(_array(attacked.delta)), style.image
+    if image is not None and image.size != change.size:
+        raise ArgumentError(f"expected `image` to be the attacked input {change.shape}, got shape {image.shape}")
     after = None if image is None else channels_first(image) + change.reshape(channels_first(image).shape)
     values, gain = np.asarray(_array(attacked.map)), 0.5 / float(np.abs(change).max() or 1.0)
     panels: list[Panel] = []
     if images.is_picture(values):
         title = f"attacked map, cosine {attacked.cosine:.2f}"
-        panels.append(("image", lambda axes: _draw_map(axes, values, title, after)))
+        panels.append(("image", lambda axes: _draw_map(axes, values, title, replace(style, image=after))))
     if after is not None and images.is_picture(after):
         shown = f"change x {gain:.2g}, l2 size {attacked.length:.3g}"
         panels.append(("image", lambda axes: _draw_image(axes, np.clip(after, 0, 1), "attacked input")))
@@ -179,15 +212,14 @@ def _draw_image(axes: Axes, image: FloatArray, title: str) -> None:
     _finish(axes, title)
 
 
-def _draw_map(axes: Axes, values: FloatArray, title: str, image: FloatArray | None = None) -> None:
+def _draw_map(axes: Axes, values: FloatArray, title: str, style: _Style) -> None:
     """A map by itself, or over its image at the image's resolution if it is coarser."""
     picture = images.plane(values)
     span = float(np.quantile(np.abs(picture), images.QUANTILE)) or 1.0
-    shown = None if image is None else images.stretched(channels_first(image))
+    shown = None if style.image is None else images.stretched(channels_first(style.image))
     if shown is None or shown.ndim < 2 or shown.shape[:2] == picture.shape:
         axes.imshow(picture, cmap=MAP_COLOURS, vmin=-span, vmax=span)
     else:
-        height, width = shown.shape[:2]
         axes.imshow(shown, cmap="gray", vmin=0, vmax=1)
         strength = np.clip(np.abs(picture) / span, 0, 1)
         axes.imshow(
@@ -195,13 +227,31 @@ def _draw_map(axes: Axes, values: FloatArray, title: str, image: FloatArray | No
             cmap=MAP_COLOURS,
             norm=Normalize(-span, span),
             alpha=0.85 * strength,
-            extent=(-0.5, width - 0.5, height - 0.5, -0.5),
-            interpolation="bilinear",
+            extent=axes.images[0].get_extent(),
+            interpolation="nearest" if style.borders else "bilinear",
         )
+    if style.borders:
+        _draw_borders(axes, picture.shape)
+    if style.sides is not None:
+        axes.set_xlabel(f"blue: {style.sides.low}\nred: {style.sides.high}", fontsize=6)
     _finish(axes, title)
 
 
-def _draw_bars(axes: Axes, values: FloatArray, plain: FloatArray | None, features: Sequence[str] | None) -> None:
+def _draw_borders(axes: Axes, cells: tuple[int, ...]) -> None:
+    """Lines between the cells of a map that fills the axes."""
+    left, right, bottom, top = axes.images[0].get_extent()
+    rows, columns = np.linspace(top, bottom, cells[0] + 1)[1:-1], np.linspace(left, right, cells[1] + 1)[1:-1]
+    axes.hlines(rows, left, right, colors=_BORDER, linewidth=0.5)
+    axes.vlines(columns, top, bottom, colors=_BORDER, linewidth=0.5)
+
+
+def _draw_bars(
+    axes: Axes,
+    values: FloatArray,
+    plain: FloatArray | None,
+    features: Sequence[str] | None,
+    meaning: Sides | None,
+) -> None:
     """The largest values of a map that is a row of numbers."""
     flat = np.ravel(values)
     chosen = np.argsort(-np.abs(flat), kind="stable")[:_BARS][::-1]
@@ -218,6 +268,8 @@ def _draw_bars(axes: Axes, values: FloatArray, plain: FloatArray | None, feature
     axes.set_title(
         "smoothed map" if flat.size <= _BARS else f"smoothed map, {_BARS} largest of {flat.size}", fontsize=9
     )
+    if meaning is not None:
+        axes.set_xlabel(f"left: {meaning.low}, right: {meaning.high}", fontsize=7)
     axes.legend(fontsize=6)
 
 
@@ -293,5 +345,5 @@ def plot_maps(rows: Sequence[dict[str, Any]]) -> Picture:
     for places, row in zip(axes, rows, strict=True):
         _draw_image(places[0], np.asarray(row["input"], np.float64), f"explained as {row['target']}")
         for place, name in zip(places[1:], names, strict=True):
-            _draw_map(place, row["maps"][name], name)
+            _draw_map(place, row["maps"][name], name, _Style())
     return figure

@@ -4,11 +4,12 @@ import json
 
 import captum.attr
 import msgspec
+import numpy as np
 import pytest
 import torch
 
 import attribound as ab
-from attribound import cli
+from attribound import cli, models
 from attribound.attacks import Direct, RandomDirections
 from attribound.attacks.audit import audit
 from attribound.attacks.case import load_case, replay, save_case
@@ -173,3 +174,15 @@ def test_certificates_made_in_python_are_found_in_data_that_are_named(subject, t
     code, _, err = call(capsys, "attack", tmp_path / "other.json", *named)
     assert code == 2
     assert "no input of mnist-sample is the one that was certified" in err
+
+
+def test_a_certificate_made_in_python_behind_a_denoiser(tmp_path, capsys) -> None:
+    """Named by its parts it can be sampled again; by the model alone it is another model."""
+    images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    np.savez(tmp_path / "two.npz", images=images.numpy(), labels=np.arange(2))
+    behind = ab.Denoised(models.load_shipped("cifar10-resnet20"), models.load_denoiser("denoiser-cifar10"), sigma=0.25)
+    ab.certify(ab.Unit(ab.Saliency(behind)), images[0], noise=ab.Gaussian(0.25), samples=32).save(tmp_path / "one.json")
+    parts = ["--model", "cifar10-resnet20", "--data", f"npz:{tmp_path}/two.npz"]
+    assert cli.run(["verify", str(tmp_path / "one.json"), *parts, "--denoiser", "denoiser-cifar10"]) == 0
+    assert cli.run(["verify", str(tmp_path / "one.json"), *parts]) == 2
+    assert "its hash differs (taken without a --denoiser)" in capsys.readouterr().err

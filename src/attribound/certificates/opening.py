@@ -34,27 +34,37 @@ class Opener:
     """Opens subjects; models and data that several subjects share are loaded once."""
 
     def __init__(
-        self, *, model: str | None = None, arch: str | None = None, data: str | None = None, trust: bool = False
+        self,
+        *,
+        model: str | None = None,
+        arch: str | None = None,
+        denoiser: str | None = None,
+        data: str | None = None,
+        trust: bool = False,
     ) -> None:
         """What the user repeats, because no file may choose it.
 
         Args:
             model: the model: needed where naming it would run code, or where it had no name.
             arch: architecture of a file of weights.
+            denoiser: the denoiser in front of it: needed where the model had no name.
             data: the data: needed where they had no name.
             trust: load programs (TorchScript, exported) too.
         """
-        self._model, self._arch, self._data, self._trust = model, arch, data, trust
+        self._model, self._arch, self._denoiser, self._data, self._trust = model, arch, denoiser, data, trust
         self._networks: dict[tuple[str, str | None, str | None], nn.Module] = {}
         self._sources: dict[str, Dataset] = {}
 
     def __call__(self, subject: Subject) -> Opened:
         """The field, input and noise of a subject; a model or input with another hash is refused."""
         named = _named(subject, self._model, self._arch, self._data)
+        if self._denoiser is not None:
+            named = msgspec.structs.replace(named, denoiser=self._denoiser)
         network, source = self._network(named), self._source(named.data)
         code = code_hash(named.model, named.arch)
         if model_hash(network) != subject.model_sha256 or (subject.code_sha256 and code != subject.code_sha256):
-            raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs")
+            taken = "without a --denoiser" if named.denoiser is None else f"behind {named.denoiser}"
+            raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs (taken {taken})")
         x = open_input(_found(named, source) if self._data else named, source)
         return Opened(open_field(named, network), x, parse_noise(subject.noise, subject.units))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attribound.cli.app import Arch, Json, Repeated, RepeatedData, Trust, answer, app
+from attribound.cli.app import Arch, Denoiser, Json, Repeated, RepeatedData, Trust, answer, app
 from attribound.cli.choices import Budget, Method
 from attribound.errors import ArgumentError
 
@@ -19,6 +19,7 @@ def attack(
     path: Annotated[Path, typer.Argument(help="A run, or a stored certificate.", show_default=False)],
     model: Repeated = None,
     arch: Arch = None,
+    denoiser: Denoiser = None,
     data: RepeatedData = None,
     method: Annotated[list[Method] | None, typer.Option(help="Repeat for several; default: the budget's.")] = None,
     budget: Annotated[
@@ -57,7 +58,7 @@ def attack(
     asked = {"restarts": restarts, "steps": steps, "samples": samples}
     options = plan.options | {key: value for key, value in asked.items() if value is not None}
     attacks = make_attacks([one.value for one in method] if method else plan.methods, options)
-    opener = Opener(model=model, arch=arch, data=data, trust=trust_model)
+    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, trust=trust_model)
     close = plan.tightness if tightness is None else tightness
     with console.progress(quiet=as_json) as advance:
         say = console.say(quiet=as_json)
@@ -95,6 +96,7 @@ def replay(
     case: Annotated[Path, typer.Argument(help="A stored violation (violation-*.json).", show_default=False)],
     model: Repeated = None,
     arch: Arch = None,
+    denoiser: Denoiser = None,
     data: RepeatedData = None,
     trust_model: Trust = False,
     as_json: Json = False,
@@ -109,7 +111,9 @@ def replay(
     from attribound.cli import console
 
     stored = load_case(case)
-    opened = Opener(model=model, arch=arch, data=data, trust=trust_model)(stored.certificate.record.subject)
+    opened = Opener(model=model, arch=arch, denoiser=denoiser, data=data, trust=trust_model)(
+        stored.certificate.record.subject
+    )
     outcome = score_again(stored, opened)
     answer(outcome.row(), as_json, lambda: print(console.replay_line(outcome.row())))
     raise typer.Exit(1 if outcome.violated else 0)

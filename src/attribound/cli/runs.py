@@ -1,13 +1,16 @@
 """`show`, `export`, `copy` and `verify`: what is stored."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attribound.cli.app import Arch, Json, Repeated, RepeatedData, Run, Trust, answer, app
+from attribound.cli.app import Arch, Denoiser, Json, Repeated, RepeatedData, Run, Trust, answer, app
 from attribound.cli.choices import Format
 from attribound.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from attribound.certificates.opening import Opener
 
 
 @app.command()
@@ -92,6 +95,7 @@ def verify(
     path: Annotated[Path, typer.Argument(help="A stored certificate, or a run.", show_default=False)],
     model: Repeated = None,
     arch: Arch = None,
+    denoiser: Denoiser = None,
     data: RepeatedData = None,
     resample: Annotated[int, typer.Option(min=0, help="Sample so many records of a run again.")] = 0,
     trust_model: Trust = False,
@@ -103,26 +107,28 @@ def verify(
 
     A certificate is also sampled again if --model is given: every number and the map must come out as stored.
     """
+    from attribound.certificates.opening import Opener
     from attribound.runs import is_run
 
+    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, trust=trust_model)
     if is_run(path):
-        _verify_run(path, model, arch, data, resample, trust_model, as_json)
+        _verify_run(path, opener, resample, as_json)
         return
     if resample:
         raise ArgumentError("--resample is for runs; a certificate is sampled again with --model")
-    _verify_file(path, model, arch, data, trust_model, as_json)
+    _verify_file(path, opener if model or denoiser or data else None, as_json)
 
 
-def _verify_file(path: Path, model: str | None, arch: str | None, data: str | None, trust: bool, as_json: bool) -> None:
+def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:
+    """Derive a certificate's numbers anew; with an opener, sample it again."""
     from attribound.certificates import compare, verify
 
     outcome = verify(path)
     certificate, problems = outcome.certificate, list(outcome.problems)
-    if model is not None or data is not None:
+    if opener is not None:
         from attribound.certificates.certify import certify_again
-        from attribound.certificates.opening import Opener
 
-        opened = Opener(model=model, arch=arch, data=data, trust=trust)(certificate.record.subject)
+        opened = opener(certificate.record.subject)
         problems += compare(certificate, certify_again(certificate, opened.field, opened.x, opened.noise))
     value = {"file": str(path), "passed": not problems, "status": certificate.status, "problems": problems}
 
@@ -137,14 +143,11 @@ def _verify_file(path: Path, model: str | None, arch: str | None, data: str | No
         raise typer.Exit(1)
 
 
-def _verify_run(
-    path: Path, model: str | None, arch: str | None, data: str | None, resample: int, trust: bool, as_json: bool
-) -> None:
-    from attribound.certificates.opening import Opener
+def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> None:
+    """Derive a run's numbers anew, and sample some records again."""
     from attribound.cli import console
     from attribound.runs.check import check_run
 
-    opener = Opener(model=model, arch=arch, data=data, trust=trust)
     with console.progress(quiet=as_json) as advance:
         found = check_run(
             path, resample=resample, opener=opener, progress=lambda done, total: advance("sampling again", done, total)

@@ -58,8 +58,9 @@ class Recipe:
         sigma: noise under which its card gives the accuracy.
         then: further phases.
         start: shipped name of the weights to start from.
-        kept: in the end, this part of the way from the start's weights to the trained ones is kept: averages of weights
-            that lie close together often generalise better than either (Wortsman et al. 2022).
+        kept: in the end, this part of the way to the trained weights is kept: averages of weights that lie close
+            together often generalise better than either (Wortsman et al. 2022).
+        since: the way begins with the weights before this phase.
     """
 
     data: str
@@ -69,6 +70,7 @@ class Recipe:
     then: tuple[tuple[Objective, Schedule], ...] = ()
     start: str | None = None
     kept: float = 1.0
+    since: int = 0
 
     @property
     def phases(self) -> list[tuple[Objective, Schedule]]:
@@ -141,6 +143,8 @@ RECIPES = {
             (Brief(Augmented(behind(beta=10.0))), Schedule(epochs=3, batch=64, rate=6e-4)),
         ),
         start="denoiser-cifar10",
+        kept=0.2,
+        since=2,
     ),
     "denoiser-photos": Recipe(
         "patches", Brief(Denoise()), Schedule(epochs=10, batch=16, rate=1e-3), start="denoiser-cifar10"
@@ -168,7 +172,10 @@ def make_weights(name: str, folder: str) -> None:
     before = finished(out.with_suffix(".json"), recipe)
     if before:
         model.load_state_dict(load_file(out))
-    for objective, schedule in recipe.phases[len(before) :]:
+    origin = start(name, recipe)
+    for number, (objective, schedule) in list(enumerate(recipe.phases))[len(before) :]:
+        if number == recipe.since > 0:
+            origin.load_state_dict(model.state_dict())
         card = train(
             model,
             ARCHITECTURES[name],
@@ -181,7 +188,7 @@ def make_weights(name: str, folder: str) -> None:
             command=f"python scripts/make_weights.py --{recipe.data} DIR --only {name}",
             report=lambda epoch, loss: print(f"{name} epoch {epoch}: {loss:.4f}", flush=True),
         )
-        if ARCHITECTURES[name] == "denoiser" and objective is recipe.phases[-1][0]:
+        if ARCHITECTURES[name] == "denoiser" and recipe.kept == 1:
             card |= halve(model, out, test)
         if recipe.start:
             card["start"] = recipe.start
@@ -189,11 +196,11 @@ def make_weights(name: str, folder: str) -> None:
         before = [*before, {key: card[key] for key in PHASE if key in card}]
         print(json.dumps(card), flush=True)
     if recipe.kept < 1 and "kept" not in json.loads(out.with_suffix(".json").read_text()):
-        mix(model, start(name, recipe), recipe, out, test)
+        mix(model, origin, recipe, out, test)
 
 
 def mix(model: nn.Module, first: nn.Module, recipe: Recipe, out: Path, test: Dataset) -> None:
-    """Go back a part of the way to the weights before the training, and measure again."""
+    """Go back a part of the way to earlier weights, and measure again."""
     old, card = first.state_dict(), json.loads(out.with_suffix(".json").read_text())
     mixed = {
         key: torch.lerp(old[key], new, recipe.kept).contiguous() if new.is_floating_point() else new
@@ -201,7 +208,9 @@ def mix(model: nn.Module, first: nn.Module, recipe: Recipe, out: Path, test: Dat
     }
     model.load_state_dict(mixed)
     save_file(mixed, out)
-    card |= {"kept": recipe.kept, **measure(model.eval(), test, Gaussian(recipe.sigma))}
+    denoises = card["architecture"] == "denoiser"
+    found = halve(model, out, test) if denoises else measure(model.eval(), test, Gaussian(recipe.sigma))
+    card |= {"kept": recipe.kept, "since": recipe.since, **found}
     out.with_suffix(".json").write_text(json.dumps(card, indent=1) + "\n")
     print(json.dumps(card), flush=True)
 

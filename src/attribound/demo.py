@@ -44,7 +44,7 @@ class DemoRun:
     certificates: list[Certificate]
     accuracy: float | None
     accuracy_noisy: float | None
-    chance: float
+    chance: float | None
     findings: list[Finding]
 
     def summary(self) -> dict[str, Any]:
@@ -98,6 +98,7 @@ def photos(weights: Path, *, samples: int, alpha: float, seed: int) -> dict[str,
             arch=PHOTO_ARCH,
             data="photos",
             attribution="gradcam",
+            maps=("centred",),
             noise="gaussian:0.1",
             samples=samples,
             cells=CELLS,
@@ -146,7 +147,7 @@ def _run(out: Path, name: str, config: RunConfig, progress: Progress, attacked: 
         store.note("classes", list(worker.data.classes))
         certificates = _certify(store, worker, worker.data.order(count=config.items), name, progress)
         findings = _attack_a_few(store, certificates[:attacked], worker, progress)
-        chance = chance_level(store) or 0.0
+        chance = chance_level(store)
     _draw(out / f"{name}.png", certificates[:ROWS_PER_PICTURE], worker)
     labelled = all(worker.data.label(item) is not None for item in range(len(worker.data)))
     clean, noisy = (accuracy(worker.model, worker.data, noise) if labelled else None for noise in (None, worker.noise))

@@ -60,3 +60,8 @@ def lower_quantile(values: Sequence[float], part: float) -> float:
     """
     ordered = sorted(values)
     return float(ordered[int(part * (len(ordered) - 1))]) if ordered else 0.0
+
+
+def upper_quantile(values: Sequence[float], part: float) -> float:
+    """The value that at most `1 - part` of the values exceed: one of them, for levels that one should be above."""
+    return -lower_quantile([-value for value in values], 1 - part)

@@ -174,17 +174,18 @@ def _level(certificates: Sequence[Certificate], kept: float, cosine: float, epsi
 
 
 def _gains(levels: Sequence[Level]) -> list[str]:
-    """What the denoiser changes at the level where it adds most accuracy; nothing if it adds none."""
+    """What the denoiser changes at the level where it adds most accuracy, or takes least."""
     pairs = [(plain, behind) for plain, behind in pairwise(levels) if behind.denoised]
     if not pairs:
         return []
     plain, behind = max(pairs, key=lambda pair: pair[1].accuracy - pair[0].accuracy)
-    if behind.accuracy <= plain.accuracy:
-        return ["the denoiser helps at no level"]
+    proved = (
+        f"{name} from {round_down(getattr(plain, key), 3)} to {round_down(getattr(behind, key), 3)}"
+        for name, key in (("epsilon", "max_epsilon"), ("the class's radius", "class_radius"), ("fidelity", "fidelity"))
+    )
     return [
         f"at {plain.noise} the denoiser takes the accuracy under noise from {percent(plain.accuracy)} to "
-        f"{percent(behind.accuracy)} and the certified epsilon from {round_down(plain.max_epsilon, 3)} to "
-        f"{round_down(behind.max_epsilon, 3)}"
+        f"{percent(behind.accuracy)}, {', '.join(proved)}"
     ]
 
 
@@ -192,6 +193,8 @@ def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tup
     """The level to use, or what to do when there is none."""
     bearable = [level for level in levels if level.accuracy >= clean - _TOLERATED and level.max_epsilon > 0]
     train = "attribound train --objective consistency --noise gaussian:S"
+    if clean == 0:
+        return None, "the model classifies none of these inputs rightly: are the labels the numbers of its classes?"
     if not bearable:
         return None, (
             f"no level keeps the accuracy within {percent(_TOLERATED, 0)} of {percent(clean)} and certifies anything: "
@@ -205,7 +208,8 @@ def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tup
         )
     enough = [level for level in bearable if level.max_epsilon >= epsilon]
     if enough:
-        return enough[0], f"the smallest level whose median certified epsilon reaches {epsilon:g}"
+        least = min(enough, key=lambda level: (level.sigma, -level.accuracy))
+        return least, f"the smallest level whose median certified epsilon reaches {epsilon:g}"
     most = round_down(best.max_epsilon, 3)
     return None, (
         f"epsilon {epsilon:g} is out of reach: {most} is the best within {percent(_TOLERATED, 0)} of the clean "

@@ -104,6 +104,14 @@ def test_the_noise_is_named_by_its_law(synthesise, template) -> None:
     assert found["Records"] == "4 certified; certified and classified correctly: 4"
 
 
+def test_a_model_behind_a_denoiser_is_called_so(synthesise, template) -> None:
+    behind = msgspec.structs.replace(template[0], denoiser="denoiser-x")
+    assert behind.network == f"{template[0].model} behind denoiser-x"
+    with Store.read(synthesise(template[1], denoiser="denoiser-x")) as store:
+        found = {fact["name"]: fact["text"] for fact in facts(collect(store))}
+    assert found["Model"].startswith(behind.network)
+
+
 def test_the_command_repeats_maps_and_cells(template) -> None:
     config = msgspec.structs.replace(template[0], maps=("centred", "pooled:7"), cells=(0.5, 0.3), denoiser="d")
     words = command(config, "out")

@@ -228,6 +228,6 @@ def test_nine_of_ten_are_nine_tenths() -> None:
     cases = [Case(item, "certified" if item < 9 else "uncertified") for item in range(10)]
     for inputs in (10, 70):
         many = cases * (inputs // 10)
-        gate = Gate("run", RunConfig(model="m", data="d"), Asked(0.8, 0.1, 0.9), many, 0, 1e-3, None)
+        gate = Gate("run", RunConfig(model="m", data="d"), Asked(0.8, 0.1, 0.9), many, 0, 1e-3, None, None)
         assert gate.passed
-        assert not Gate("run", gate.config, Asked(0.8, 0.1, 0.9), many, 1, 1e-3, None).passed
+        assert not Gate("run", gate.config, Asked(0.8, 0.1, 0.9), many, 1, 1e-3, None, None).passed

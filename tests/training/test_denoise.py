@@ -132,6 +132,26 @@ def test_behind_is_the_squared_error_and_the_task_of_both_together() -> None:
     assert float(denoiser.linear.weight.grad.abs().sum()) > 0
 
 
+def test_grey_test_pictures_are_refused_before_the_training(tmp_path) -> None:
+    grey = Arrays(torch.rand(4, 1, 16, 16), torch.zeros(4, dtype=torch.long))
+    with pytest.raises(ArgumentError, match=r"expected colour pictures \(3, H, W\) to denoise, got \(1, 16, 16\)"):
+        train(
+            fresh(Denoiser, 0),
+            "denoiser",
+            Arrays(pictures(), torch.zeros(8, dtype=torch.long)),
+            grey,
+            Denoise(),
+            Schedule(epochs=10_000),
+            tmp_path / "out.safetensors",
+            command="",
+        )
+
+
+def test_grey_pictures_are_not_denoised() -> None:
+    with pytest.raises(ArgumentError, match=r"expected colour pictures \(3, H, W\) to denoise, got \(1, 16, 16\)"):
+        fresh(Denoiser, 0)(torch.rand(2, 1, 16, 16), torch.full((2,), 0.1))
+
+
 def test_brief_rounds_and_nothing_else() -> None:
     """bfloat16 has 8 bits: the loss agrees to a percent, and its slope is there in single precision."""
     x = pictures(16)

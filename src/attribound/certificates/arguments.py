@@ -14,6 +14,7 @@ from attribound.errors import ArgumentError, FieldError
 from attribound.fields.base import Field, Model, forward
 from attribound.fields.bounded import Bounded
 from attribound.fields.rows import check_evaluating
+from attribound.sampling.draws import predicted
 
 Target = int | str | None
 """A class by its number or its name; None: the predicted class."""
@@ -77,7 +78,7 @@ def look_at(model: Model, x: Tensor) -> Peek:
         problem = error
     else:
         check.dimension(x.numel(), "x's size")
-        return Peek(int(logits.argmax(dim=1)), logits.shape[1])
+        return Peek(int(predicted(logits)), logits.shape[1])
     if _is_batch(model, x):
         raise ArgumentError(
             f"expected one input, got a batch of {len(x)} (shape {tuple(x.shape)}): use certify_batch, or x[0]"

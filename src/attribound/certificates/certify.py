@@ -175,7 +175,7 @@ class Certifier:
             eigenvalue_upper=float(result.evidence.fact(Spread).eigenvalue),
             map_radius=float(closeness.radius),
             facts={kind.name: fact.to_json() for kind, fact in result.evidence.facts.items()},
-            fidelity=float(cosine_similarity(plain[None], result.map[None])),
+            fidelity=_fidelity(plain, result.map),
             stopped=result.stopped,
             budget=plan.samples,
             until=recorded(plan.until),
@@ -204,6 +204,13 @@ class Certifier:
             units=law.units,
             seed=source.seed,
         )
+
+
+def _fidelity(plain: Tensor, smoothed: Tensor) -> float | None:
+    """Cosine of plain and smoothed map; None if one of them is empty, for then it shows nothing."""
+    if not (bool(plain.any()) and bool(smoothed.any())):
+        return None
+    return float(cosine_similarity(plain[None], smoothed[None]))
 
 
 def certify(

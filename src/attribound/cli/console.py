@@ -119,7 +119,7 @@ def show_summary(summary: Summary, name: str) -> None:
     lines = [
         f"{name}: {summary.total} inputs: {counts}"
         + ("" if summary.correct is None else f"; {word} and classified as labelled: {summary.correct}"),
-        f"{config.model} on {config.data}; {' '.join((config.attribution, *config.maps))}, {config.bound}; "
+        f"{config.network} on {config.data}; {' '.join((config.attribution, *config.maps))}, {config.bound}; "
         f"noise {noise}; {config.samples:,} samples, alpha {exact_text(config.alpha)}, seed {config.seed}",
         *([] if summary.assumed else [_what_alpha_means(summary)]),
     ]
@@ -159,15 +159,16 @@ def _warnings(summary: Summary) -> list[str]:
         found.append(f"... and {len(summary.doubtful) - 5} more records that state more than they prove")
     if summary.attacked and summary.attacked["violated"]:
         found.append(f"{summary.attacked['violated']} certificates were VIOLATED by attacks: trust nothing here")
-    reference = min((float(key) for key in summary.quantiles), default=0.8)
-    if summary.chance is not None and summary.chance >= reference:
+    cosines = [float(key) for key in summary.quantiles] or [0.8]
+    if common := [f"{one:g}" for one in cosines if summary.chance is not None and summary.chance >= one]:
         found.append(
             f"maps of different inputs have cosines up to {summary.chance:.2f} with each other: a certified "
-            f"cosine of {reference:g} says little here"
+            f"cosine of {' or '.join(common)} says little here"
         )
-    if summary.fidelity is not None and summary.fidelity < reference:
+    if distant := [f"{one:g}" for one in cosines if summary.fidelity is not None and summary.fidelity < one]:
         found.append(
-            f"the smoothed maps' cosine with the plain ones is only {summary.fidelity:.2f}: another explanation"
+            f"the smoothed maps' cosine with the plain ones is only {summary.fidelity:.2f}, below the certified cosine "
+            f"of {' and '.join(distant)}: another explanation"
         )
     return found
 
@@ -257,22 +258,27 @@ def show_scan(scan: Mapping[str, Any]) -> None:
     """The table of `tune` and its advice."""
     wanted = scan["epsilon"] is not None
     table = Table(title=f"Noise levels for {scan['model']} (accuracy without noise {percent(scan['accuracy'])})")
-    for name in ("noise", "accuracy", "fidelity", f"epsilon at cosine {scan['cosine']:g}", "class kept up to"):
+    tried = scan["denoiser"] is not None
+    table.add_column("noise", no_wrap=True)
+    if tried:
+        table.add_column("denoised")
+    for name in ("accuracy", "fidelity", f"epsilon at cosine {scan['cosine']:g}", "class kept up to"):
         table.add_column(name, justify="right")
     if wanted:
-        word = "assumed" if scan["assumed"] else "certified"
-        table.add_column(f"{word} at {exact_text(scan['epsilon'])}", justify="right")
+        table.add_column(f"reach {exact_text(scan['epsilon'])}", justify="right")
     for level in scan["levels"]:
         last = [percent(level["certified"], 0)] if wanted else []
         name = f"{level['noise']} with the denoiser" if level["denoised"] else level["noise"]
-        cells = (name, percent(level["accuracy_noisy"]), f"{level['fidelity']:.2f}")
+        denoised = ["yes" if level["denoised"] else "no"] if tried else []
+        cells = (level["noise"], *denoised, percent(level["accuracy_noisy"]), f"{level['fidelity']:.2f}")
         proved = (round_down(level["median_max_epsilon"], 3), round_down(level["median_prediction_radius"], 3))
         table.add_row(*cells, *proved, *last, style="bold" if name == scan["recommended"] else None)
     console = Console()
     console.print(table)
     if scan["assumed"]:
         console.print("The limit is ASSUMED: none of these numbers is a certificate.", style="bold red")
-    console.print(f"Recommended: {scan['recommended'] or 'none'}: {scan['advice']}.", highlight=False)
+    console.print(f"Recommended: {scan['recommended'] or 'none'}: {scan['advice']}.", highlight=False, markup=False)
+    console.print("These numbers were looked at in order to choose: for certificates, certify draws afresh.")
 
 
 def show_table(shown: "PaperTable", written: Path) -> None:

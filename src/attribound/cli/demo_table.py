@@ -41,7 +41,7 @@ def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
         console.print(
             f"{run['name']}: {run['noise']} noise, sigma {run['sigma']:g} per pixel (radius {run['radius']:.4g}); "
             f"{run['model']}: accuracy {_share(run['accuracy'])}, noisy {_share(run['accuracy_noisy'])}; "
-            f"fidelity {run['fidelity']:.2f}, chance {run['chance']:.2f}"
+            f"fidelity {run['fidelity']:.2f}, chance {_level(run['chance'])}"
         )
     first, marked = summary["runs"][0], [_marked(column) for column in certificates.values()]
     sure = f"Each certificate is false with probability at most {first['alpha']:g}; {first['samples']:,} draws each."
@@ -63,6 +63,10 @@ def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
 
 def _share(value: float | None) -> str:
     return "unknown" if value is None else percent(value)
+
+
+def _level(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
 
 
 def _table(certificates: Runs) -> Table:

@@ -73,7 +73,7 @@ def train(
     """
     from attribound.cli import console
     from attribound.data import has_splits, open_data
-    from attribound.models import load_model, make_model
+    from attribound.models import DENOISERS, load_denoiser, load_model, make_model
     from attribound.noise import Gaussian, parse_noise, units_of
     from attribound.training import Schedule, fresh, make_objective, summary
     from attribound.training import train as run
@@ -85,7 +85,7 @@ def train(
     test = open_data(test_data or data, "test") if test_data or has_splits(data) else learn
     model = fresh(lambda: make_model(arch), seed)
     if start is not None:
-        model.load_state_dict(load_model(start, arch).state_dict())
+        model.load_state_dict((load_denoiser(start) if start in DENOISERS else load_model(start, arch)).state_dict())
     with console.progress(quiet=as_json) as advance:
         card = run(
             model,

@@ -109,6 +109,11 @@ class Wrapper(Field):
         """The same wrapper around another field."""
 
 
+def innermost(field: Field) -> Field:
+    """The method itself, inside all wrappers."""
+    return innermost(field.base) if isinstance(field, Wrapper) else field
+
+
 class MapWrapper(Wrapper):
     """A wrapper that changes each map by itself."""
 
@@ -152,9 +157,11 @@ def score(logits: Tensor, target: Target, output: Output) -> Tensor:
     return values.gather(1, torch.tensor(chosen, device=logits.device)[:, None])[:, 0]
 
 
-def gradient(scores: Tensor, inputs: Tensor, *, create_graph: bool) -> Tensor:
-    """Gradient of each row's score with respect to its own input."""
-    if not scores.requires_grad:
-        raise FieldError("the model's output does not depend on its input through differentiable operations")
-    # Rows do not see each other, so the gradient of the sum holds every row's own gradient.
-    return torch.autograd.grad(scores.sum(), inputs, create_graph=create_graph)[0]
+def gradient(scores: Tensor, inputs: Tensor, *, create_graph: bool, of: str = "its input") -> Tensor:
+    """Gradient of each row's score with respect to its own row of `inputs`; `of` says what these are."""
+    if scores.requires_grad:
+        # Rows do not see each other, so the gradient of the sum holds every row's own gradient.
+        found = torch.autograd.grad(scores.sum(), inputs, create_graph=create_graph, allow_unused=True)[0]
+        if found is not None:
+            return found
+    raise FieldError(f"the model's output does not depend on {of} through differentiable operations")

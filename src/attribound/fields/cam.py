@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attribound.errors import ArgumentError
 from attribound.fields.base import Explanation, Field, Model, Output, Target, check_output, forward, gradient, score
-from attribound.fields.layers import Grid, Layer, as_grid, check_watched, last_spatial, named_layer, watched
+from attribound.fields.layers import Grid, Layer, arranged, as_grid, check_watched, last_spatial, named_layer, watched
 from attribound.fields.reshaped import centre
 
 
@@ -39,16 +39,16 @@ class CAM(Field):
 
         Args:
             model: the classifier.
-            layer: a module or its name; None: the last module whose output is a picture of more than one position,
-                found by a forward pass.
+            layer: a module or its name; None: the last module whose output is a picture of more than one position and
+                matters to the model's, found by a forward pass. Of a module that is called twice, the last call counts.
             output: "logit" or "probability".
             centred: subtract each map's mean, so that cosines are Pearson's correlations.
             relu: keep what speaks for the class only, as the papers do; False keeps both signs.
-            grid: (height, width) of a layer of tokens (B, T, C); those in front of it are dropped. None: a square of
-                T tokens, or of T - 1 after a class token.
+            grid: (height, width) of a layer of tokens (B, T, C); those in front of it are dropped. None: T tokens, or
+                T - 1 after a class token, in the proportions of the picture.
         """
         check_output(output)
-        if grid is not None and (len(grid) != 2 or min(grid) < 1):
+        if grid is not None and not _is_grid(grid):
             raise ArgumentError(f"expected a `grid` (height, width) of whole numbers >= 1, got {grid!r}")
         self.model, self.output, self.centred, self.relu, self.grid = model, output, centred, relu, grid
         self.reshaped = ("centred",) if centred else ()
@@ -63,6 +63,14 @@ class CAM(Field):
         shape = "" if self.grid is None else f"@{self.grid[0]}x{self.grid[1]}"
         self.name = f"{self.name}:{layer.name}{shape}"
         return layer
+
+    def _arranged(self, points: Tensor) -> Layer:
+        """The layer with its layout, which the first inputs show."""
+        if self.layer is None:
+            return self._choose(last_spatial(self.model, points))
+        if self.layer.channels is None:
+            self.layer = arranged(self.model, self.layer, points)
+        return self.layer
 
     @abstractmethod
     def combine(self, activations: Tensor, slopes: Tensor) -> Tensor:
@@ -87,12 +95,14 @@ class CAM(Field):
     ) -> Explanation:
         """One forward pass, and one backward pass from the output to the layer."""
         points = inputs if create_graph else inputs.detach()
-        layer = self.layer or self._choose(last_spatial(self.model, points))
+        layer = self._arranged(points)
         with watched(layer, create_graph=create_graph) as seen:
             logits = forward(self.model, points)
         activations = check_watched(seen, layer, self.model, points)
-        slopes = gradient(score(logits, target, self.output), activations, create_graph=create_graph)
-        maps = self.combine(*(_precise(as_grid(values, layer, self.grid)) for values in (activations, slopes)))
+        explained, what = score(logits, target, self.output), f"the layer {layer.name!r}"
+        slopes = gradient(explained, activations, create_graph=create_graph, of=what)
+        grids = (as_grid(values, layer, self.grid, points) for values in (activations, slopes))
+        maps = self.combine(*map(_precise, grids))
         positive = _positive(maps) if self.relu else maps
         kept = positive if create_graph else positive.detach()
         return Explanation(centre(kept) if self.centred else kept, logits.detach())
@@ -148,6 +158,10 @@ class GradCAMPlusPlus(CAM):
         below = 2 + rising * totals
         shares = rising / torch.where(below == 0, torch.inf, below)
         return _weighted(shares.flatten(2).sum(dim=2), activations)
+
+
+def _is_grid(grid: object) -> bool:
+    return isinstance(grid, tuple) and len(grid) == 2 and all(isinstance(side, int) and side >= 1 for side in grid)
 
 
 def _weighted(weights: Tensor, activations: Tensor) -> Tensor:

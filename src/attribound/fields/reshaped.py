@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields.base import Field, MapWrapper
+from attribound.fields.base import Field, MapWrapper, innermost
 from attribound.fields.bounded import Bounded
 
 Of = Literal["abs", "signed"]
@@ -73,8 +73,14 @@ class Pooled(Reshaped):
             size: patches along each side.
             of: "abs" pools absolute values, "signed" the values themselves.
         """
-        self.size, self.of = int(check.count("size", size)), _check_of(of)
+        self.size, self.of = check.whole("size", size), _check_of(of)
+        check.count("size", self.size)
         super().__init__(base, f"pooled:{self.size}" if of == "abs" else f"pooled-signed:{self.size}")
+        if of == "abs" and "centred" in base.reshaped:
+            raise ArgumentError(
+                "expected a map to pool that is not centred, for the absolute value of a cell below the mean counts as "
+                "one above it: pool first (GradCAM(..., centred=False)) and centre then, or give of='signed'"
+            )
 
     def around(self, base: Field) -> "Pooled":
         """Another field, pooled alike."""
@@ -109,6 +115,8 @@ class Tokens(Reshaped):
     def __init__(self, base: Field, of: Of = "abs") -> None:
         self.of = _check_of(of)
         super().__init__(base, "tokens" if of == "abs" else "tokens-signed")
+        if hasattr(innermost(base), "layer"):
+            raise ArgumentError(f"expected maps of an embedded sequence, got {base.name}, whose maps are of a layer")
 
     def around(self, base: Field) -> "Tokens":
         """Another field, by token."""
@@ -204,7 +212,10 @@ def _check_of(of: Of) -> Of:
 
 def _check_groups(groups: Tensor | Sequence[int]) -> Tensor:
     """Group numbers as a flat tensor: whole, from 0 on, none left out."""
-    numbers = torch.as_tensor(groups).flatten().cpu()
+    try:
+        numbers = torch.as_tensor(groups).flatten().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        numbers = torch.empty(0)
     whole = numbers.long()
     if not len(whole) or not torch.equal(whole.to(numbers.dtype), numbers) or int(whole.min()) < 0:
         raise ArgumentError("expected `groups` to hold a group number 0, 1, ... for every feature")

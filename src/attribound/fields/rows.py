@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attribound.errors import FieldError
-from attribound.fields.base import Explanation, Field, Model, Target, Wrapper, forward
+from attribound.fields.base import Explanation, Field, Model, Target, Wrapper, forward, innermost
 from attribound.fields.saliency import Saliency
 
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-2, torch.float16: 5e-2, torch.bfloat16: 5e-2}
@@ -53,7 +53,7 @@ def independent(field: F, points: Tensor, target: Target) -> F:
             "expected a model that maps each input by itself and always alike: its output for the same input changes "
             "with the batch around it or from call to call, so its attributions are not independent draws"
         )
-    method = Saliency(field.model, field.output) if field.random else _innermost(field)
+    method = Saliency(field.model, field.output) if field.random else innermost(field)
     if _same_maps(method, points, target):
         return field
     if field.block > 1:
@@ -67,10 +67,6 @@ def independent(field: F, points: Tensor, target: Target) -> F:
 def probes(x: Tensor, near: Tensor) -> Tensor:
     """Noisy copies of x, and as many on the other side at three times the distance: unlike company for every row."""
     return torch.cat([near, x - 3 * (near - x)])
-
-
-def _innermost(field: Field) -> Field:
-    return _innermost(field.base) if isinstance(field, Wrapper) else field
 
 
 def _same_maps(field: Field, points: Tensor, target: Target) -> bool:

@@ -71,11 +71,11 @@ def make_field(
 def _mapped(field: Field, spec: str, units: Sequence[float] | None) -> Field:
     """The field with one more shape of its map."""
     name, _, size = spec.partition(":")
-    if name == "scaled":
+    if spec == "scaled":
         if units is None:
             raise ArgumentError("--map scaled needs data with units: csv:FILE?scale=FILE or parquet:FILE?scale=FILE")
         return Scaled(field, units)
-    if name not in _MAPS:
+    if name not in _MAPS or (size and f"{name}:N" not in MAPS):
         raise ArgumentError(f"expected a map ({', '.join(MAPS)}), got {spec!r}")
     return _MAPS[name](field, size)
 

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attribound.errors import ArgumentError
+
 _STEP = 8
 """Sides are padded to a multiple of this: pixels are taken in pairs, then halved twice."""
 
@@ -43,6 +45,8 @@ class Denoiser(nn.Module):
 
     def forward(self, images: Tensor, sigma: Tensor) -> Tensor:
         """Noisy pictures (B, 3, H, W) and their noise levels (B,) to clean pictures (B, 3, H, W)."""
+        if images.ndim != 4 or images.shape[1] != 3:
+            raise ArgumentError(f"expected colour pictures (3, H, W) to denoise, got {tuple(images.shape[1:])}")
         height, width = images.shape[-2:]
         padded = functional.pad(images, (0, -width % _STEP, 0, -height % _STEP), mode="replicate")
         level = sigma.view(-1, 1, 1, 1)

@@ -25,6 +25,7 @@ def load_weights(model: nn.Module, path: Path, architecture: str) -> None:
     try:
         stored = WEIGHT_READERS[path.suffix](path)
         state = _matching(_state_dict(stored), set(model.state_dict()))
+        _check_numbers(state, model.state_dict())
         model.load_state_dict(state)
     except StoredDataError as error:
         raise StoredDataError(f"{shown(path)} does not hold weights of {architecture}: {error}") from None
@@ -34,6 +35,16 @@ def load_weights(model: nn.Module, path: Path, architecture: str) -> None:
         ) from None
     except Exception as error:  # whatever a foreign file makes torch and safetensors raise
         raise StoredDataError(f"{shown(path)} does not hold weights of {architecture}: {reason(error)}") from None
+
+
+def _check_numbers(state: Mapping[str, Any], own: Mapping[str, Tensor]) -> None:
+    """Raise unless floating-point weights are stored as such and finite."""
+    for name, value in state.items():
+        if isinstance(value, Tensor) and name in own and own[name].is_floating_point():
+            if not value.is_floating_point():
+                raise StoredDataError(f"{name} is {value.dtype}, expected floating-point numbers")
+            if not bool(torch.isfinite(value).all()):
+                raise StoredDataError(f"{name} is NaN or infinite in places")
 
 
 def is_script(path: Path) -> bool:

@@ -56,7 +56,7 @@ def facts(run: Collected) -> list[Fact]:
     summary, config = run.summary, run.config
     known = config.bound if run.first is None else run.first.bound.source
     return [
-        fact("Model", config.model + (f" ({config.arch})" if config.arch else "")),
+        fact("Model", config.network + (f" ({config.arch})" if config.arch else "")),
         fact("Data", config.data),
         fact("Explanation", _explanation(config)),
         fact("Noise", config.noise if run.first is None else run.first.evidence().law.words),

@@ -86,6 +86,11 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise StoredDataError(f"{name} is not a run: its configuration is broken: {error}") from None
 
     @property
+    def network(self) -> str:
+        """What is explained, for people: the model, and the denoiser in front of it."""
+        return self.model if self.denoiser is None else f"{self.model} behind {self.denoiser}"
+
+    @property
     def subject(self) -> Subject:
         """What the run's records are about; each adds its own input."""
         return Subject(

@@ -13,7 +13,7 @@ from attribound.bounds.gate import false_most, share_lower
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure
 from attribound.errors import StoredDataError
-from attribound.rounding import exact_text, percent, round_down
+from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import Proved, prove_all
 from attribound.runs.store import Store
@@ -94,6 +94,7 @@ class Gate:
         missing: inputs that the run was asked for and has no record of.
         alpha: the largest failure probability of any certificate.
         chance: the run's chance level, if it is known.
+        fidelity: median cosine of smoothed and plain maps, if it is known.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Gate:
     missing: int
     alpha: float
     chance: float | None
+    fidelity: float | None
 
     @property
     def inputs(self) -> int:
@@ -173,6 +175,11 @@ class Gate:
                 f"Maps of different inputs have cosines up to {round_down(self.chance, 2)} with each other (90 % "
                 f"quantile): a certified cosine of {exact_text(self.asked.cosine)} says little here."
             )
+        if self.fidelity is not None and self.fidelity < self.asked.cosine:
+            found.append(
+                f"The smoothed map's cosine with the plain map is {round_down(self.fidelity, 2)} in the median, less "
+                f"than {exact_text(self.asked.cosine)}: what is certified is another explanation than people know."
+            )
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -190,6 +197,7 @@ class Gate:
             "true_least": self.true_least,
             "population_share_lower": self.population,
             "chance": self.chance,
+            "fidelity": self.fidelity,
             "sentences": self.sentences,
             "not_certified": [
                 {"item": case.item, "outcome": case.outcome, "reason": case.reason}
@@ -203,15 +211,18 @@ def judge(path: Path, asked: Asked) -> Gate:
     """Ask of every input of a run whether it is certified; what is doubtful in any way is not."""
     with Store.read(path) as store:
         config, violated = store.config, {one.item for one in store.findings().values() if one.violated}
-        cases, alpha = list[Case](), config.alpha
+        cases, alpha, fidelities = list[Case](), config.alpha, list[float]()
         for one in prove_all(store.records(), config):
             cases.append(_case(one, asked, violated))
-            alpha = max(alpha, 0.0 if isinstance(one, Failure) else one.record.alpha)
+            if not isinstance(one, Failure):
+                alpha = max(alpha, one.record.alpha)
+                fidelities += [] if one.record.fidelity is None else [one.record.fidelity]
         wanted, chance = store.recall("inputs"), chance_level(store)
     expected = wanted if isinstance(wanted, int) else config.items or 0
     if not cases and not expected:
         raise StoredDataError(f"{path} has no records, so there is nothing to judge")
-    return Gate(path.name, config, asked, cases, max(expected - len(cases), 0), alpha, chance)
+    fidelity = lower_quantile(fidelities, 0.5) if fidelities else None
+    return Gate(path.name, config, asked, cases, max(expected - len(cases), 0), alpha, chance, fidelity)
 
 
 def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:

@@ -83,7 +83,7 @@ def markdown(gate: Gate) -> str:
     first, *rest = gate.sentences
     config = gate.config
     rows = [
-        ["model", config.model],
+        ["model", config.network],
         ["data", config.data],
         ["explanation", " ".join((config.attribution, *config.maps))],
         ["noise", config.noise],

@@ -10,7 +10,7 @@ import numpy as np
 from attribound.certificates.finding import Finding
 from attribound.certificates.reasons import StatedReason
 from attribound.certificates.record import Failure
-from attribound.rounding import exact_text, lower_quantile
+from attribound.rounding import exact_text, lower_quantile, upper_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import Proved, prove_all
 from attribound.runs.store import Store
@@ -150,14 +150,17 @@ class Tally:
 
 
 def chance_level(store: Store, most: int = 24) -> float | None:
-    """The 90 % quantile of the cosines between smoothed maps of different inputs; None with fewer than three maps."""
+    """The 90 % quantile of the cosines between smoothed maps of different inputs; None with fewer than three maps.
+
+    Empty maps are like no other and left out; where the quantile falls between two cosines, it is the larger one.
+    """
     maps = [store.pictures(item, "smoothed").get("smoothed") for item in store.pictured()[:most]]
-    flat = [one.ravel() / (np.linalg.norm(one) or 1.0) for one in maps if one is not None]
+    flat = [one.ravel() / np.linalg.norm(one) for one in maps if one is not None and one.any()]
     flat = [one for one in flat if one.shape == flat[0].shape]
     if len(flat) < 3:
         return None
     cosines = np.stack(flat) @ np.stack(flat).T
-    return lower_quantile(cosines[np.triu_indices(len(flat), 1)].tolist(), CHANCE)
+    return upper_quantile(cosines[np.triu_indices(len(flat), 1)].tolist(), CHANCE)
 
 
 def _note(notes: list[dict[str, Any]], item: int, message: str) -> None:

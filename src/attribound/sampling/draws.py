@@ -78,7 +78,7 @@ class Source:
         if len(logits) < len(parts):
             with torch.no_grad():
                 logits = [forward(self.field.model, part) for part in points.split(batch)]
-        return maps, _joined([part.argmax(dim=1).cpu() for part in logits])
+        return maps, predicted(_joined(logits)).cpu()
 
 
 def explained(
@@ -99,6 +99,13 @@ def batch_rows(field: Field, x: Tensor, batch: int | None) -> int:
     """Rows per model call: as asked, or as many as fit; whole blocks always."""
     rows = batch or max(_BATCH_NUMBERS // (x.numel() * field.cost), 1)
     return max(rows // field.block, 1) * field.block
+
+
+def predicted(logits: Tensor) -> Tensor:
+    """(B,) the classes of logits (B, K); minus infinity, a class that is ruled out, is a number like any other."""
+    if bool((logits.isnan() | logits.isposinf()).any()):
+        raise NonFiniteError("the model's output is NaN or infinite, so it has no class: are its weights whole?")
+    return logits.argmax(dim=1)
 
 
 def check_maps(maps: Tensor, limit: float, offset: int) -> None:

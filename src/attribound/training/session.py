@@ -57,7 +57,7 @@ def train(
         raise ArgumentError(f"{test.name} is empty")
     if out.suffix != ".safetensors":
         raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
-    _check_denoising(model, data, objective)
+    _check_denoising(model, data, test, objective)
     for part in () if _denoises(objective) else (data, test):
         part.check_labelled("training")
     checkpoint = out.with_name(out.name + ".checkpoint")
@@ -83,7 +83,8 @@ def train(
 
 def summary(card: dict[str, Any]) -> str:
     """What a card says of the test data, in one line."""
-    inputs = f"({card['test_inputs']:,} inputs of {card['test_data']})"
+    learnt = ", which it learnt from" if card["test_data"] == card["data"] else ""
+    inputs = f"({card['test_inputs']:,} inputs of {card['test_data']}{learnt})"
     if "psnr" in card:
         return ", ".join(f"{value:.2f} dB at sigma {level}" for level, value in card["psnr"].items()) + f" {inputs}"
     return (
@@ -92,13 +93,15 @@ def summary(card: dict[str, Any]) -> str:
     )
 
 
-def _check_denoising(model: nn.Module, data: Dataset, objective: Objective) -> None:
+def _check_denoising(model: nn.Module, data: Dataset, test: Dataset, objective: Objective) -> None:
     if isinstance(model, Denoiser) != _denoises(objective):
         raise ArgumentError("--objective denoise trains --arch denoiser, and nothing else does")
     if isinstance(model, Denoiser):
-        shape = tuple(data.image(0).shape)
+        shape, other = (tuple(one.image(0).shape) for one in (data, test))
         if len(shape) != 3 or shape[0] != 3 or shape[1] != shape[2]:
             raise ArgumentError(f"expected square colour pictures (3, N, N) to denoise, got {shape} in {data.name}")
+        if len(other) != 3 or other[0] != 3:
+            raise ArgumentError(f"expected colour pictures (3, H, W) to denoise, got {other} in {test.name}")
 
 
 def _denoises(objective: Objective) -> bool:

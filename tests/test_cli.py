@@ -5,12 +5,14 @@ import subprocess
 import sys
 
 import pytest
+from safetensors.torch import save_file
 
 import attribound as ab
 from attribound import cli
 from attribound.attacks import BUDGETS, METHODS
 from attribound.bounds import LAWS
 from attribound.cli import choices
+from attribound.models import make_model
 from attribound.runs.export import FORMATS
 from attribound.training import NAMES
 
@@ -138,6 +140,32 @@ def test_demo_table(tmp_path, capsys) -> None:
     assert "cold" in out
     assert "class and" in out
     assert "uniform: 1 of 1" in err  # plain lines where there is no terminal
+
+
+def test_demo_of_photos_takes_items_and_names_classes(tmp_path, monkeypatch, capsys) -> None:
+    """With a network that nobody trained: what is asked for and how it is printed does not depend on it."""
+    network = make_model("efficientnet-lite0").eval()
+    network._fc.bias.data[282] = 1e3
+    save_file(
+        {name: value.contiguous() for name, value in network.state_dict().items()},
+        tmp_path / "efficientnet-lite0.safetensors",
+    )
+    monkeypatch.setattr("attribound.data.fetch.fetch", lambda *arguments, **options: None)
+    flags = ("--photos", "--weights", tmp_path, "--samples", "16", "--out", tmp_path / "out", "--items", "1")
+    code, out, err = call(capsys, "demo", *flags)
+    assert code == 0, err
+    assert "photos: 1 of 1" in err
+    assert "tiger cat" in out
+    assert " 282 " not in out
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert (summary["runs"][0]["items"], summary["runs"][0]["explained"]) == (1, ["tiger cat"])
+
+
+def test_the_demos_help_speaks_of_both(capsys) -> None:
+    code, out, _ = call(capsys, "demo", "--help")
+    assert code == 0
+    assert "MNIST" in out
+    assert "four shipped photographs" in " ".join(out.split())
 
 
 def test_unwritable_output_is_one_line(tmp_path, capsys) -> None:

@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -42,6 +42,7 @@ class DemoRun:
 
     name: str
     certificates: list[Certificate]
+    classes: Sequence[str]
     accuracy: float | None
     accuracy_noisy: float | None
     chance: float | None
@@ -57,6 +58,7 @@ class DemoRun:
             "sigma": first.law.sigma,
             "model": self.certificates[0].record.subject.model,
             "items": len(self.certificates),
+            "explained": [_name(one.target, self.classes) for one in self.certificates],
             "samples": first.samples,
             "alpha": first.alpha,
             "accuracy": self.accuracy,
@@ -90,8 +92,8 @@ def digits(*, items: int, samples: int, alpha: float, seed: int) -> dict[str, Ru
     return {**{kind: config(kind) for kind in LAWS}, "patches": patches}
 
 
-def photos(weights: Path, *, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
-    """The shipped photographs: centred Grad-CAM of an unmodified ImageNet network, with cells."""
+def photos(weights: Path, *, items: int | None = None, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
+    """The first of the shipped photographs, or all: centred Grad-CAM of an unmodified ImageNet network, with cells."""
     return {
         "photos": RunConfig(
             model=str(weights),
@@ -103,6 +105,7 @@ def photos(weights: Path, *, samples: int, alpha: float, seed: int) -> dict[str,
             samples=samples,
             cells=CELLS,
             alpha=alpha,
+            items=items,
             seed=seed,
         )
     }
@@ -151,7 +154,12 @@ def _run(out: Path, name: str, config: RunConfig, progress: Progress, attacked: 
     _draw(out / f"{name}.png", certificates[:ROWS_PER_PICTURE], worker)
     labelled = all(worker.data.label(item) is not None for item in range(len(worker.data)))
     clean, noisy = (accuracy(worker.model, worker.data, noise) if labelled else None for noise in (None, worker.noise))
-    return DemoRun(name, certificates, clean, noisy, chance, findings)
+    return DemoRun(name, certificates, worker.data.classes, clean, noisy, chance, findings)
+
+
+def _name(target: int, classes: Sequence[str]) -> str:
+    """A class by its name, or its number if it has none."""
+    return classes[target] if target < len(classes) else str(target)
 
 
 def _remove_old(folder: Path) -> None:

@@ -7,9 +7,10 @@ from typing import Any, final
 
 from attribound import checks as check
 from attribound.bounds.laws import LAWS
+from attribound.certificates.arguments import look_at
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.certify import Certifier
-from attribound.data import Dataset
+from attribound.data import Dataset, label_doubt
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.hashes import model_hash
@@ -139,6 +140,8 @@ def tune(
         raise ArgumentError(f"expected noise {' or '.join(LAWS)}, got {kind!r}")
     data.check_labelled("tune, which measures accuracy under noise,")
     inputs = [data.image(item) for item in data.order(count=items)]
+    if doubt := label_doubt(data, look_at(field.model, inputs[0]).classes):
+        raise ArgumentError(doubt)
     law, dim, levels = LAWS[kind], inputs[0].numel(), list[Level]()
     for number, sigma in enumerate(sorted(sigmas)):
         progress("levels", number, len(sigmas))

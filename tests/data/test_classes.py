@@ -3,9 +3,10 @@
 import json
 
 import pytest
+import torch
 from PIL import Image
 
-from attribound.data import Folder, open_data, photos
+from attribound.data import Folder, Unlabelled, label_doubt, open_data, photos
 from attribound.data.imagenet import folder_name, imagenet_classes, imagenet_numbers
 from attribound.errors import StoredDataError
 
@@ -70,6 +71,44 @@ def test_names_in_a_file(tmp_path) -> None:
         (tmp_path / "classes.json").write_text(content)
         with pytest.raises(StoredDataError, match=r"expected .*classes\.json to be a list|cannot read .*classes\.json"):
             Folder(tmp_path)
+
+
+def test_folders_beside_numbered_ones_have_no_label(tmp_path) -> None:
+    folders(tmp_path, "1_hen", "0", "rocket", ".hidden")
+    data = Folder(tmp_path)
+    assert labels(data) == [None, 0, 1, None]
+    assert (data.classes, data.alphabetical) == (("0", "hen"), False)
+    (tmp_path / "classes.json").write_text(json.dumps(["cock", "hen", "rocket", ".hidden"]))
+    assert labels(Folder(tmp_path)) == [3, 0, 1, 2]
+    (tmp_path / "classes.json").write_text(json.dumps(["cock", "hen"]))
+    with pytest.raises(StoredDataError, match=r"the folder \.hidden of .* is not in classes\.json"):
+        Folder(tmp_path)
+
+
+def test_folders_beside_imagenets_own_have_no_label(tmp_path) -> None:
+    folders(tmp_path, "n07920052", "other")
+    assert labels(Folder(tmp_path)) == [967, None]
+
+
+@pytest.mark.parametrize(("classes", "doubtful"), [(2, False), (3, True), (1000, True)])
+def test_alphabetical_labels_are_doubted_unless_every_class_has_a_folder(classes, doubtful, tmp_path) -> None:
+    folders(tmp_path, "ant", "cat")
+    data = Folder(tmp_path)
+    assert (labels(data), data.alphabetical) == ([0, 1], True)
+    line = f"has 2 folders in alphabetical order and the model {classes} classes: labels and accuracy are unknown"
+    assert (line in label_doubt(data, classes)) == bool(label_doubt(data, classes)) == doubtful
+    bare = Unlabelled(data)
+    assert (labels(bare), bare.classes, bare.sha256(), bare.name) == ([None, None], (), data.sha256(), data.name)
+    assert torch.equal(bare.image(1), data.image(1))
+
+
+def test_numbers_and_pictures_alone_are_not_doubted(tmp_path) -> None:
+    folders(tmp_path / "numbered", "1_hen")
+    Image.new("RGB", (4, 4)).save(tmp_path / "y.png")
+    assert label_doubt(Folder(tmp_path / "numbered"), 1000) == ""
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "y.png").rename(tmp_path / "bare" / "y.png")
+    assert label_doubt(Folder(tmp_path / "bare"), 1000) == ""
 
 
 def test_pictures_beside_the_folders_have_no_label(tmp_path) -> None:

@@ -11,7 +11,9 @@ from attribound.cli.app import Alpha, Json, Seed, answer, app
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for certificates and pictures.")] = Path("attribound-demo"),
-    items: Annotated[int, typer.Option(min=1, max=300, help="Images to certify.")] = 20,
+    items: Annotated[
+        int | None, typer.Option(min=1, max=300, help="Images to certify, the first ones [20; photos: all].")
+    ] = None,
     samples: Annotated[
         int | None, typer.Option(min=16, help="Noise draws per image and run [8192; photos: 512].")
     ] = None,
@@ -25,11 +27,16 @@ def demo(
     ),
     as_json: Json = False,
 ) -> None:
-    """Certify real MNIST images with the shipped model and both noises, and attack a few; about two minutes.
+    """Certify real images, digits or photographs, with a picture of each map; about two minutes.
 
-    Prints what is proved for each image beside what the paper's (invalid) formula claims, and for the same map summed
-    over 7 x 7 patches how far class and map are safe together and which patches may be relied on. Saves every
-    certificate, and pictures of input, plain map, smoothed map and certified curve.
+    Digits: MNIST with the shipped model and both noises, a few of them attacked. Prints what is proved for each image
+    beside what the paper's (invalid) formula claims, and for the same map summed over 7 x 7 patches how far class and
+    map are safe together and which patches may be relied on.
+
+    --photos: the four shipped photographs with centred Grad-CAM of an ImageNet network, which is fetched once. Prints
+    how far class and map are safe together and which cells of the map may be relied on.
+
+    Saves every certificate, a report, and pictures of input, plain map, smoothed map and certified curve.
     """
     from attribound import checks as check
     from attribound import demo as demos
@@ -40,11 +47,10 @@ def demo(
     check.alpha(alpha)
     if photos:
         fetch(demos.PHOTO_ARCH, weights, say=console.say(quiet=as_json))
-        configs = demos.photos(
-            weights / f"{demos.PHOTO_ARCH}.safetensors", samples=samples or 512, alpha=alpha, seed=seed
-        )
+        network = weights / f"{demos.PHOTO_ARCH}.safetensors"
+        configs = demos.photos(network, items=items, samples=samples or 512, alpha=alpha, seed=seed)
     else:
-        configs = demos.digits(items=items, samples=samples or 8192, alpha=alpha, seed=seed)
+        configs = demos.digits(items=items or 20, samples=samples or 8192, alpha=alpha, seed=seed)
     with console.progress(quiet=as_json) as advance:
         runs, summary = demos.run_demo(out, configs, advance, attacked="" if photos else "gaussian")
     answer(summary, as_json, lambda: show_demo({run.name: run.certificates for run in runs}, summary))

@@ -32,7 +32,7 @@ _PAPER = (
 def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
     """The demo's table, run by run, and where its files are."""
     console = Console(highlight=False)
-    table = _table(certificates)
+    table = _table(certificates, summary["runs"][0]["explained"])
     if not console.is_terminal:  # in a file or pipe nobody's window is too narrow
         wide = console.options.update(max_width=_WIDEST)
         console.width = max(console.width, console.measure(table, options=wide).maximum)
@@ -69,7 +69,8 @@ def _level(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
 
 
-def _table(certificates: Runs) -> Table:
+def _table(certificates: Runs, explained: Sequence[str]) -> Table:
+    """One row per image; its class is called as in the first run."""
     table = Table(title="Largest change (epsilon) that provably keeps the explanation's cosine at 0.8")
     table.add_column("image", justify="right")
     table.add_column("class", justify="right")
@@ -80,8 +81,8 @@ def _table(certificates: Runs) -> Table:
             table.add_column(f"hot, cold, open\ncells at {_epsilon(column[0]):g}", justify="right")
         else:
             table.add_column("paper says\n(invalid)", justify="right", style="dim")
-    for row in zip(*certificates.values(), strict=True):
-        table.add_row(str(row[0].item), str(row[0].target), *(cell for one in row for cell in _line(one)))
+    for name, row in zip(explained, zip(*certificates.values(), strict=True), strict=True):
+        table.add_row(str(row[0].item), name, *(cell for one in row for cell in _line(one)))
     table.add_section()
     table.add_row("median", "", *(cell for column in certificates.values() for cell in _middle(column)))
     return table

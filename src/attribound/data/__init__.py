@@ -8,12 +8,15 @@ from attribound.data.idx import read_idx, read_mnist
 from attribound.data.npz import read_npz
 from attribound.data.sample import mnist_sample, photos
 from attribound.data.specs import has_splits, open_data
+from attribound.data.unlabelled import Unlabelled, label_doubt
 
 __all__ = [
     "Arrays",
     "Dataset",
     "Folder",
+    "Unlabelled",
     "has_splits",
+    "label_doubt",
     "mnist_sample",
     "open_data",
     "photos",

@@ -15,12 +15,15 @@ class Dataset(ABC):
     Attributes:
         name: what the user typed to open it.
         classes: names of the classes, label by label; empty if nobody named any.
+        alphabetical: labels are the places of the classes' names in the alphabet, because nobody says the model's
+            numbers.
         features: names of the numbers of one input, for tables; empty otherwise.
         scale: (F,) units of the features, such as their standard deviations, for noise with units; None otherwise.
     """
 
     name: str
     classes: tuple[str, ...]
+    alphabetical: bool = False
     features: tuple[str, ...] = ()
     scale: Tensor | None = None
 

@@ -1,4 +1,4 @@
-"""Images in folders, one folder per class; a picture beside the folders has no label."""
+"""Images in folders, one folder per class; a picture beside the folders, or in one without a class, has no label."""
 
 import hashlib
 import os
@@ -31,9 +31,10 @@ class Folder(Dataset):
         if not root.is_dir():
             raise StoredDataError(f"{shown(root)} is not a folder")
         folders = [path for path in _listed(root) if path.is_dir()]
-        numbers, self.classes = class_numbers(root, [path.name for path in folders])
+        found = class_numbers(root, [path.name for path in folders])
+        self.classes, self.alphabetical = found.names, found.alphabetical
         self._files: list[tuple[Path, int | None]] = [
-            (path, number) for folder, number in zip(folders, numbers, strict=True) for path in _pictures(folder)
+            (path, number) for folder, number in zip(folders, found.labels, strict=True) for path in _pictures(folder)
         ]
         self._files += [(path, None) for path in _pictures(root)]
         if not self._files:
@@ -53,7 +54,7 @@ class Folder(Dataset):
         return read_picture(self._files[index][0], self._size, self._channels)
 
     def label(self, index: int) -> int | None:
-        """Class of its folder."""
+        """Class of its folder, None if it has none."""
         return self._files[index][1]
 
     def sha256(self) -> str:

@@ -17,7 +17,7 @@ from attribound.certificates.arguments import check_field, check_target, class_n
 from attribound.certificates.asked import fractions_of
 from attribound.certificates.opening import open_field, open_model
 from attribound.certificates.record import Failure, Record
-from attribound.data import open_data
+from attribound.data import Unlabelled, label_doubt, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields.base import check_output
 from attribound.hashes import model_hash
@@ -117,6 +117,9 @@ def prepare(
     peek = look_at(model, zeros := torch.zeros(data.shape, device=config.device))
     if line := repeated_channels(model, data.shape):
         say(line)
+    if doubt := label_doubt(data, peek.classes):
+        say(doubt)
+        data = Unlabelled(data)
     if config.target is not None:
         check_target(class_of(config.target), peek.classes, data.classes or class_names(model))
     if config.maps or config.cells:  # what does not fit would fail input by input
@@ -130,7 +133,7 @@ def prepare(
         "code_sha256": code_hash(config.model, config.arch),
     }
     full = msgspec.structs.replace(config, **hashes)
-    return full, Job(full, trust, _shared(model))
+    return full, Job(full, trust, _shared(model), labelled=not doubt)
 
 
 def share_alpha(config: RunConfig) -> RunConfig:
@@ -166,7 +169,7 @@ def run(
         say: called with a line that the user should see.
     """
     with Store.create(out, job.config) as store:
-        data = open_data(job.config.data)
+        data = job.data()
         store.note("classes", list(data.classes))
         store.note("features", list(data.features))
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)

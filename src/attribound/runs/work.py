@@ -15,7 +15,7 @@ from attribound.certificates.certify import Certifier
 from attribound.certificates.opening import open_field, open_model
 from attribound.certificates.record import Failure, map_hash
 from attribound.checks import FloatArray
-from attribound.data import Dataset, open_data
+from attribound.data import Dataset, Unlabelled, open_data
 from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
@@ -36,11 +36,18 @@ class Job:
         config: the run.
         trust: load programs (TorchScript, exported) too.
         weights: the model's tensors, to be shared rather than loaded again; None: load them.
+        labelled: the labels of the data, where there are any, are the model's numbers.
     """
 
     config: RunConfig
     trust: bool = False
     weights: Mapping[str, Tensor] | None = None
+    labelled: bool = True
+
+    def data(self) -> Dataset:
+        """The run's data, with no labels but the model's."""
+        found = open_data(self.config.data)
+        return found if self.labelled else Unlabelled(found)
 
 
 @final
@@ -53,7 +60,7 @@ class Worker:
 
     def __init__(self, job: Job) -> None:
         self.config = config = job.config
-        self.data: Dataset = open_data(config.data)
+        self.data = job.data()
         self.model = _model(job, self.data.shape)
         self.noise = parse_noise(config.noise, config.units)
         field = open_field(config.subject, self.model)

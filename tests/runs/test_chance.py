@@ -68,8 +68,8 @@ def test_each_cosine_is_compared_with_fidelity_and_chance(make) -> None:
     with Store.read(make()) as store:
         found = replace(summarise(store), fidelity=0.85, chance=0.82)
     said = "\n".join(_warnings(found))
-    assert "a certified cosine of 0.8 says little here" in said
-    assert "is only 0.85, below the certified cosine of 0.9: another explanation" in said
+    assert "a cosine of 0.8 says little here" in said
+    assert "is only 0.85, below the cosine of 0.9: another explanation" in said
 
 
 def test_the_gate_warns_of_low_fidelity(make) -> None:

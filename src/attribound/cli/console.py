@@ -162,12 +162,12 @@ def _warnings(summary: Summary) -> list[str]:
     cosines = [float(key) for key in summary.quantiles] or [0.8]
     if common := [f"{one:g}" for one in cosines if summary.chance is not None and summary.chance >= one]:
         found.append(
-            f"maps of different inputs have cosines up to {summary.chance:.2f} with each other: a certified "
-            f"cosine of {' or '.join(common)} says little here"
+            f"maps of different inputs have cosines up to {summary.chance:.2f} with each other: a cosine "
+            f"of {' or '.join(common)} says little here"
         )
     if distant := [f"{one:g}" for one in cosines if summary.fidelity is not None and summary.fidelity < one]:
         found.append(
-            f"the smoothed maps' cosine with the plain ones is only {summary.fidelity:.2f}, below the certified cosine "
+            f"the smoothed maps' cosine with the plain ones is only {summary.fidelity:.2f}, below the cosine "
             f"of {' and '.join(distant)}: another explanation"
         )
     return found

@@ -5,6 +5,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from attribound.certificates.arguments import look_at
 from attribound.certificates.certify import certify
 from attribound.errors import NonFiniteError, StoredDataError
 from attribound.fields import Saliency, Unit
@@ -29,6 +30,14 @@ class Spoilt(nn.Module):
 def test_is_refused_at_the_input_and_under_noise(value: float, from_: float) -> None:
     with pytest.raises(NonFiniteError, match="output is NaN or infinite"):
         certify(Unit(Saliency(Spoilt(value, from_))), torch.zeros(2), 0, noise=Gaussian(1.0), samples=64)
+
+
+def test_a_model_may_be_nan_where_there_are_no_data() -> None:
+    """Runs look at an input of zeros, for the number of classes only."""
+    peek = look_at(Spoilt(float("nan"), -1.0), torch.zeros(2))
+    assert peek.classes == 2
+    with pytest.raises(NonFiniteError):
+        peek.prediction  # noqa: B018
 
 
 def test_a_class_that_is_ruled_out_is_none() -> None:

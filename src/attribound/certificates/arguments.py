@@ -28,12 +28,20 @@ class Peek:
     """What one look at an unchanged input says.
 
     Attributes:
-        prediction: the model's class.
-        classes: how many classes there are.
+        logits: (1, K) the model's output.
     """
 
-    prediction: int
-    classes: int
+    logits: Tensor
+
+    @property
+    def prediction(self) -> int:
+        """The model's class; an error where it has none, as a model may for inputs that are no data (all zero)."""
+        return int(predicted(self.logits))
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return self.logits.shape[1]
 
 
 def check_field(field: Field) -> Bounded:
@@ -78,7 +86,7 @@ def look_at(model: Model, x: Tensor) -> Peek:
         problem = error
     else:
         check.dimension(x.numel(), "x's size")
-        return Peek(int(predicted(logits)), logits.shape[1])
+        return Peek(logits)
     if _is_batch(model, x):
         raise ArgumentError(
             f"expected one input, got a batch of {len(x)} (shape {tuple(x.shape)}): use certify_batch, or x[0]"

@@ -77,8 +77,12 @@ def test_training_writes_a_card_with_psnr(tmp_path) -> None:
     assert set(card["psnr"]) == {"0.1", "0.25", "0.5"}
     assert "test_accuracy" not in card
     assert re.fullmatch(
-        r"\S+ dB at sigma 0.1, \S+ dB at sigma 0.25, \S+ dB at sigma 0.5 \(32 inputs of .*\)", summary(card)
+        r"\S+ dB at sigma 0.1, \S+ dB at sigma 0.25, \S+ dB at sigma 0.5 \(32 inputs of .*, which it learnt from\)",
+        summary(card),
     )
+    other = Arrays(pictures(32), torch.zeros(32), data.name)
+    again = train(denoiser, "denoiser", data, other, make_objective("denoise"), Schedule(epochs=1), out)
+    assert "learnt" not in summary(again), "a test split goes by the name of its training split"
 
 
 def test_what_cannot_be_denoised(tmp_path) -> None:

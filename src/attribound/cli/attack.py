@@ -111,9 +111,7 @@ def replay(
     from attribound.cli import console
 
     stored = load_case(case)
-    opened = Opener(model=model, arch=arch, denoiser=denoiser, data=data, trust=trust_model)(
-        stored.certificate.record.subject
-    )
-    outcome = score_again(stored, opened)
+    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, trust=trust_model)
+    outcome = score_again(stored, opener(stored.certificate.record.subject))
     answer(outcome.row(), as_json, lambda: print(console.replay_line(outcome.row())))
     raise typer.Exit(1 if outcome.violated else 0)

@@ -96,7 +96,7 @@ def candidates(model: nn.Module, inputs: Tensor) -> list[tuple[Layer, Shape]]:
     found: dict[str, tuple[Layer, Shape]] = {}
     known: list[tuple[Shape, Channels]] = []
 
-    def watch(name: str, module: nn.Module) -> Callable[..., None]:
+    def watch(name: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any, output: Any) -> None:
             values = _tensor(output)
             found.pop(name, None)
@@ -114,7 +114,7 @@ def candidates(model: nn.Module, inputs: Tensor) -> list[tuple[Layer, Shape]]:
     with ExitStack() as hooks, torch.no_grad():
         for name, module in model.named_modules():
             if name:
-                hooks.enter_context(_hooked(module, watch(name, module)))
+                hooks.enter_context(_hooked(module, watch(name)))
         model(inputs[:1].detach())
     return list(found.values())
 

@@ -72,6 +72,7 @@ def train(
         "schedule": asdict(schedule),
         "command": command,
         **_figures(model, test, objective, noise or Gaussian(0.25)),
+        **({"test_is_training": True} if test is data else {}),
         "date": datetime.now(UTC).date().isoformat(),
     }
     weights = {name: value.contiguous() for name, value in model.state_dict().items()}
@@ -83,7 +84,7 @@ def train(
 
 def summary(card: dict[str, Any]) -> str:
     """What a card says of the test data, in one line."""
-    learnt = ", which it learnt from" if card["test_data"] == card["data"] else ""
+    learnt = ", which it learnt from" if card.get("test_is_training") else ""
     inputs = f"({card['test_inputs']:,} inputs of {card['test_data']}{learnt})"
     if "psnr" in card:
         return ", ".join(f"{value:.2f} dB at sigma {level}" for level, value in card["psnr"].items()) + f" {inputs}"

@@ -7,6 +7,7 @@ import attribound as ab
 from attribound.data import mnist_sample
 from attribound.models import load_shipped
 from attribound.sampling import Plan, Source, estimate
+from attribound.sampling.families import noisy
 from benchmarks.figure import Figure, race
 
 SIGMA, STEPS, TUNNEL_DRAWS, DRAWS = 0.5, 50, 32, 4096
@@ -17,7 +18,7 @@ def variance_per_draw(field: ab.IntegratedGradients, x: torch.Tensor, draws: int
     generator = torch.Generator().manual_seed(1)
     parts = []
     for _ in range(draws // 64):
-        points = ab.Gaussian(SIGMA).copies(x, 64 * field.block, generator)
+        points = noisy(x, ab.Gaussian(SIGMA), 64 * field.block, generator)
         values = field.attribute(points, 7, generator=generator).flatten(1)
         parts.append(values.view(64, field.block, -1).mean(dim=1))
     return float(torch.cat(parts).var(dim=0).sum())

@@ -29,6 +29,7 @@ from attribound.hashes import input_hash
 from attribound.models import Denoised, load_denoiser, load_model
 from attribound.noise import Gaussian
 from attribound.sampling import Source
+from attribound.sampling.families import noisy
 
 SAMPLES, SALIENCY_SAMPLES, BATCH = 1024, 256, 8
 SIGMAS = (0.05, 0.1, 0.25, 0.15, 0.33)
@@ -102,7 +103,7 @@ def split(plain: nn.Module, denoiser: nn.Module | None = None, sigma: float = 0.
 
 def check(plain: nn.Module, fast: Split, x: Tensor) -> None:
     """Raise unless the split model gives the plain model's maps."""
-    points = Gaussian(0.1).copies(x, BATCH, torch.Generator().manual_seed(0))
+    points = noisy(x, Gaussian(0.1), BATCH, torch.Generator().manual_seed(0))
     kept = {"centred": False, "relu": False}
     layer = "model.layer4" if hasattr(getattr(plain, "model", None), "layer4") else None
     layer = "model.head" if hasattr(getattr(plain, "model", None), "head") else layer

@@ -8,7 +8,8 @@ from scipy import stats
 
 from attribound.bounds import LAWS, Ball, Normal, moved_fraction
 from attribound.errors import ArgumentError
-from attribound.noise import Gaussian, NoiseOf, UniformBall, noise_of, parse_noise
+from attribound.noise import Gaussian, NoiseOf, UniformBall, parse_noise
+from attribound.sampling.families import noisy
 
 # Kolmogorov-Smirnov tests below fail by chance with probability 1e-4 each (seeded, so they do not).
 RARE = 1e-4
@@ -102,7 +103,8 @@ def test_global_generator_is_not_touched(generator) -> None:
         (lambda: parse_noise("laplace:1"), "expected a noise, uniform:RADIUS or gaussian:SIGMA .*, got 'laplace:1'"),
         (lambda: parse_noise("gaussian:-1"), "expected a noise, .*, got 'gaussian:-1'"),
         (lambda: Gaussian([0.1, 0.2]), "expected one `sigma`; units per feature are Gaussian"),
-        (lambda: Gaussian(1.0, scale=[1.0, 0.0]), "expected `scale` > 0, got 0"),
+        (lambda: Gaussian(1.0, scale=[1.0, -1.0]), "expected `scale` >= 0, got -1"),
+        (lambda: Gaussian(1.0, scale=[0.0, 0.0]).law(2), "expected at least one `scale` above 0"),
         (lambda: Gaussian(1.0, scale=[1.0, 2.0]).law(3), r"expected one unit per feature \(3\), got 2"),
     ],
 )
@@ -117,7 +119,7 @@ def test_copies_and_noise_onto_a_batch(dtype) -> None:
     x = torch.rand(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).to(dtype)
     noise = Gaussian(0.5)
     drawn = noise.draw(5, x, torch.Generator().manual_seed(2))
-    copies = noise.copies(x, 5, torch.Generator().manual_seed(2))
+    copies = noisy(x, noise, 5, torch.Generator().manual_seed(2))
     assert copies.dtype == dtype
     assert torch.equal(copies, (x.to(drawn.dtype) + drawn).to(dtype))
     batch = x.expand(5, 3, 4)
@@ -126,7 +128,7 @@ def test_copies_and_noise_onto_a_batch(dtype) -> None:
 
 def test_copies_are_differentiable_in_the_input() -> None:
     x = torch.zeros(4, requires_grad=True)
-    copies = UniformBall(1.0).copies(x, 3, torch.Generator().manual_seed(0))
+    copies = noisy(x, UniformBall(1.0), 3, torch.Generator().manual_seed(0))
     (slope,) = torch.autograd.grad(copies.sum(), x)
     assert slope.tolist() == [3.0] * 4
 
@@ -142,12 +144,26 @@ def test_units_stretch_each_feature(generator) -> None:
     assert torch.allclose(scaled, plain * torch.tensor(units))
 
 
-@pytest.mark.parametrize(
-    "law", [Ball(6, 2.5), Normal(6, 0.125), Normal(6, 1.0, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0))], ids=str
-)
-def test_the_noise_of_a_law_and_the_law_of_a_noise(law) -> None:
-    assert noise_of(law).law(6) == law
-    assert parse_noise(law.spec, law.units).law(6) == law
+@pytest.mark.parametrize("units", [None, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)], ids=["plain", "units"])
+@pytest.mark.parametrize("law", [Ball(6, 2.5), Normal(6, 0.125)], ids=str)
+def test_the_noise_of_a_law_and_the_law_of_a_noise(law, units) -> None:
+    noise = parse_noise(law.spec, units)
+    assert noise.law(6) == law
+    assert noise.budget.units == units
+
+
+@pytest.mark.parametrize("spec", ["uniform:2.5", "gaussian:0.5"])
+def test_a_feature_with_unit_0_does_not_move_and_does_not_count(spec) -> None:
+    """The other features get the noise of the smaller dimension; 4,000 draws, five standard errors."""
+    noise = parse_noise(spec, (1.0, 0.0, 3.0, 0.0))
+    law = noise.law(4)
+    assert law.dim == 2
+    draws = noise.draw(4000, torch.zeros(4, dtype=torch.float64), torch.Generator().manual_seed(0))
+    assert not draws[:, [1, 3]].any()
+    deviations = draws[:, [0, 2]].std(dim=0)
+    assert deviations.tolist() == pytest.approx([law.sigma, 3 * law.sigma], rel=0.06)
+    if law.radial:
+        assert float((draws[:, [0, 2]] / torch.tensor([1.0, 3.0])).norm(dim=1).max()) <= law.radius
 
 
 def test_every_law_can_be_drawn_as_people_type_it(generator) -> None:
@@ -164,7 +180,9 @@ def test_every_law_can_be_drawn_as_people_type_it(generator) -> None:
 @pytest.mark.parametrize("kind", LAWS)
 def test_the_energy_of_every_law_is_its_sigma(kind, generator) -> None:
     """Any registered law: its draws have the standard deviation that it says; 20,000 draws of 50 features."""
-    law = LAWS[kind](50, LAWS[kind].scale_of(0.25, 50))
+    law = LAWS[kind](50, LAWS[kind].value_of(0.25, 50))
     assert law.sigma == pytest.approx(0.25)
-    spread = float(noise_of(law).draw(20_000, torch.zeros(50), generator).double().square().mean().sqrt())
+    spread = float(
+        NoiseOf(type(law), law.value).draw(20_000, torch.zeros(50), generator).double().square().mean().sqrt()
+    )
     assert spread == pytest.approx(0.25, rel=0.02)

@@ -80,7 +80,7 @@ def digits(*, items: int, samples: int, alpha: float, seed: int) -> dict[str, Ru
             model=MODEL,
             data="mnist-sample",
             maps=maps,
-            noise=f"{kind}:{LAWS[kind].scale_of(SIGMA, DIM)!r}",
+            noise=f"{kind}:{LAWS[kind].value_of(SIGMA, DIM)!r}",
             samples=samples,
             cells=cells,
             alpha=alpha,

@@ -1,10 +1,10 @@
 """Laws of noise that can draw: what people pass to `certify`. The mathematics is in `bounds.laws`.
 
-A noise has no dimension of its own: `noise.law(dim)` is the law on inputs of that size.
+A noise has no dimension of its own: `noise.law(size)` is the law on inputs of that size, in unit coordinates, and
+`noise.budget` holds the units.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -12,17 +12,23 @@ import torch
 from torch import Tensor
 
 from attribound import checks as check
+from attribound.bounds.budgets import PLAIN, Budget
 from attribound.bounds.laws import Ball, Law, Normal, split_spec
 from attribound.checks import Number
 from attribound.errors import ArgumentError
 
 
 class Noise(ABC):
-    """Noise that is added to the input, in the units of the input."""
+    """Noise on the parameters of a change, in their units."""
+
+    @property
+    @abstractmethod
+    def budget(self) -> Budget:
+        """The units, and so what epsilon counts."""
 
     @abstractmethod
-    def law(self, dim: int) -> Law:
-        """The law on inputs of `dim` features."""
+    def law(self, size: int) -> Law:
+        """The law on `size` parameters, in the dimension of those that move."""
 
     @final
     def draw(self, count: int, like: Tensor, generator: torch.Generator) -> Tensor:
@@ -36,23 +42,24 @@ class Noise(ABC):
         Returns:
             (count, *like.shape), float64 if the input is float64, else float32.
         """
-        law = self.law(like.numel())
-        dtype = working_dtype(like.dtype)
-        draws = torch.randn(count, *like.shape, generator=generator, dtype=dtype, device=like.device)
+        law, units = self.law(like.numel()), self._units(like.device)
+        draws = torch.randn(
+            count, *like.shape, generator=generator, dtype=working_dtype(like.dtype), device=like.device
+        )
         flat = draws.view(count, -1)
+        if units is not None:
+            flat.mul_(units > 0)
         if law.radial:
             uniform = torch.rand(count, generator=generator, dtype=torch.float64, device=like.device)
             lengths = torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64)
             factors = torch.from_numpy(law.stretch(lengths.cpu().numpy(), uniform.cpu().numpy()))
             flat.mul_(factors.to(flat)[:, None])
         else:
-            flat.mul_(law.scale)
-        return draws if law.units is None else flat.mul_(torch.tensor(law.units).to(flat)).view_as(draws)
+            flat.mul_(law.value)
+        return draws if units is None else flat.mul_(units.to(flat)).view_as(draws)
 
-    @final
-    def copies(self, x: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        """(count, *x.shape) noisy copies of one input, in its own precision; differentiable in x."""
-        return (x.to(working_dtype(x.dtype)) + self.draw(count, x, generator)).to(x.dtype)
+    def _units(self, device: torch.device) -> Tensor | None:
+        return None if self.budget.units is None else torch.from_numpy(self.budget.factors).to(device)
 
     @final
     def onto(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
@@ -73,11 +80,16 @@ class UniformBall(Noise):
     @classmethod
     def from_sigma(cls, sigma: float, dim: int) -> "UniformBall":
         """The ball whose features have standard deviation sigma: radius = sigma sqrt(dim + 2)."""
-        return cls(Ball.scale_of(sigma, dim))
+        return cls(Ball.value_of(sigma, dim))
 
-    def law(self, dim: int) -> Law:
+    @property
+    def budget(self) -> Budget:
+        """The same unit for all."""
+        return PLAIN
+
+    def law(self, size: int) -> Law:
         """The ball in that dimension."""
-        return Ball(dim, float(self.radius))
+        return Ball(size, float(self.radius))
 
 
 @final
@@ -88,7 +100,7 @@ class Gaussian(Noise):
     Attributes:
         sigma: standard deviation.
         scale: units per feature, one number for each: feature i gets deviation sigma * scale[i], and epsilon counts
-            these units over all features together. None: the same unit for all.
+            these units over all features together; a feature with unit 0 does not move. None: the same unit for all.
     """
 
     sigma: float
@@ -98,12 +110,16 @@ class Gaussian(Noise):
         if check.positive("sigma", self.sigma).ndim:
             raise ArgumentError("expected one `sigma`; units per feature are Gaussian(sigma=1.0, scale=[...])")
         if self.scale is not None:
-            check.positive("scale", self.scale)
+            check.non_negative("scale", self.scale)
 
-    def law(self, dim: int) -> Law:
-        """The normal law in that dimension."""
-        units = None if self.scale is None else tuple(check.positive("scale", self.scale).ravel().tolist())
-        return Normal(dim, float(self.sigma), units)
+    @property
+    def budget(self) -> Budget:
+        """With the units."""
+        return Budget(None if self.scale is None else tuple(check.non_negative("scale", self.scale).ravel().tolist()))
+
+    def law(self, size: int) -> Law:
+        """The normal law in the dimension of what moves."""
+        return Normal(self.budget.dim(size), float(self.sigma))
 
 
 @final
@@ -112,35 +128,28 @@ class NoiseOf(Noise):
     """The noise of any registered law, with or without units per feature."""
 
     kind: type[Law]
-    scale: float
-    units: tuple[float, ...] | None = None
+    value: float
+    units: Budget = PLAIN
 
-    def law(self, dim: int) -> Law:
-        """That law in that dimension."""
-        return self.kind(dim, self.scale, self.units)
+    @property
+    def budget(self) -> Budget:
+        """The units."""
+        return self.units
 
-
-_NAMED: dict[type[Law], Callable[[float, tuple[float, ...] | None], Noise]] = {
-    Ball: lambda scale, units: UniformBall(scale) if units is None else NoiseOf(Ball, scale, units),
-    Normal: Gaussian,
-}
-"""Laws whose noise has a name of its own in Python."""
+    def law(self, size: int) -> Law:
+        """That law in the dimension of what moves."""
+        return self.kind(self.units.dim(size), self.value)
 
 
 def parse_noise(spec: str, units: tuple[float, ...] | None = None) -> Noise:
-    """The noise of `uniform:R`, `gaussian:S` or any other law's `kind:scale`."""
-    kind, scale = split_spec(spec)
-    return _NAMED[kind](scale, units) if kind in _NAMED else NoiseOf(kind, scale, units)
+    """The noise of `uniform:R`, `gaussian:S` or any other law's `kind:value`."""
+    kind, value = split_spec(spec)
+    return NoiseOf(kind, value, Budget(units))
 
 
 def units_of(scale: Tensor | None) -> tuple[float, ...] | None:
-    """Units per feature as laws keep them, from those that data have learnt."""
+    """Units per feature as budgets keep them, from those that data have learnt."""
     return None if scale is None else tuple(scale.double().flatten().tolist())
-
-
-def noise_of(law: Law) -> Noise:
-    """The noise of a law."""
-    return NoiseOf(type(law), law.scale, law.units)
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:

@@ -93,5 +93,5 @@ def min_radius(
 
 def _candidates(epsilon: float, law: type[Law], dim: int) -> list[float]:
     """From a noise energy at which little is certified upwards; the same span for all laws."""
-    scale = law.scale_of(epsilon / 3, dim)
+    scale = law.value_of(epsilon / 3, dim)
     return [scale * 16 ** (k / (CANDIDATES - 1)) for k in range(CANDIDATES)]

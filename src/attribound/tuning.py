@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, final
 
 from attribound import checks as check
+from attribound.bounds.budgets import Budget
 from attribound.bounds.laws import LAWS
 from attribound.certificates.arguments import look_at
 from attribound.certificates.certificate import Certificate
@@ -145,7 +146,7 @@ def tune(
     law, dim, levels = LAWS[kind], inputs[0].numel(), list[Level]()
     for number, sigma in enumerate(sorted(sigmas)):
         progress("levels", number, len(sigmas))
-        noise = NoiseOf(law, law.scale_of(sigma, dim), units_of(data.scale))
+        noise = NoiseOf(law, law.value_of(sigma, dim), Budget(units_of(data.scale)))
         for behind in (None, denoised) if denoised else (None,):
             tried = field if behind is None else behind(sigma)
             certifier = Certifier(tried, noise=noise, samples=samples, alpha=alpha, purpose=Purpose.TUNE)
@@ -163,7 +164,7 @@ def tune(
 def _level(certificates: Sequence[Certificate], kept: float, cosine: float, epsilon: float | None) -> Level:
     budgets, law = [one.max_epsilon(cosine) for one in certificates], certificates[0].law
     return Level(
-        noise=f"{law.kind}:{law.scale:g}",
+        noise=f"{law.kind}:{law.value:g}",
         sigma=law.sigma,
         accuracy=kept,
         max_epsilon=lower_quantile(budgets, 0.5),

@@ -7,9 +7,10 @@ import torch
 
 import attribound as ab
 from attribound.attacks import METHODS
-from attribound.attacks.base import project
+from attribound.attacks.base import make_problem
 from attribound.attacks.score import rescore
 from attribound.errors import ArgumentError, FieldError, UnfitError
+from attribound.sampling import Around
 from tests.problems import AbsFirst, Linear
 
 QUICK = {"steps": 6, "samples": 32, "rescore_samples": 512}
@@ -98,19 +99,21 @@ def test_labels_may_be_given_up(noise_model, sample) -> None:
 
 
 def test_projection() -> None:
-    long = torch.full((3, 4), 2.0)
-    assert float(project(long, 1.0).norm()) <= 1.0
-    assert float(project(long, 1.0).norm()) > 0.99999
-    assert torch.equal(project(long, 100.0), long)
+    family = Around(ab.Saliency(AbsFirst()), 0, torch.zeros(2))
+    small, large = (make_problem(family, None, epsilon) for epsilon in (1.0, 100.0))
+    long = torch.full((2,), 2.0)
+    assert 0.99999 < float(small.project(long).norm()) <= 1.0
+    assert torch.equal(large.project(long), long)
 
 
 def test_scores_are_nearly_unbiased() -> None:
     """|y_1| at 0.2 and 0.4: exact maps are parallel, cosine 1; a plain cosine of noisy maps would be below it."""
     field, noise = ab.Unit(ab.Saliency(AbsFirst())), ab.Gaussian(0.5)
     x, delta = torch.tensor([0.2, 0.0], dtype=torch.float64), torch.tensor([0.2, 0.0], dtype=torch.float64)
-    score = rescore(field, x, delta, 0, noise, 2000, seed=1)
+    family = Around(field, 0, x)
+    score = rescore(family, family.at(delta), noise, 2000, seed=1)
     assert score.cosine == pytest.approx(1.0, abs=0.1)
-    across = rescore(field, x, -2 * delta, 0, noise, 2000, seed=1)
+    across = rescore(family, family.at(-2 * delta), noise, 2000, seed=1)
     assert across.cosine == pytest.approx(-1.0, abs=0.1)
     assert across.cosine_most < 0.0, "2,000 draws settle that the map has turned"
 

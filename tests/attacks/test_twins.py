@@ -12,6 +12,7 @@ from attribound.attacks.direct import differentiable_cosine
 from attribound.attacks.twins import smooth_twins
 from attribound.attacks.view import View
 from attribound.errors import FieldError
+from attribound.sampling import Around
 
 
 class Functional(nn.Module):
@@ -90,7 +91,6 @@ def test_attack_gradient_matches_finite_differences(name: str, field: str, noise
     model = make(name)
     base = ab.IntegratedGradients(model, steps=3) if field == "ig" else ab.Saliency(model)
     attacked = {"unit": ab.Unit(base), "clip": ab.Clip(base, 0.1)}.get(field, base)
-    view = View(attacked, 1, noise, samples=4)
     x = torch.randn(1, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     reference = torch.randn(16, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
 
@@ -98,11 +98,14 @@ def test_attack_gradient_matches_finite_differences(name: str, field: str, noise
         return 1 - differentiable_cosine(values, reference) + 0.1 * values.sum()
 
     def at(point) -> float:
-        return float(loss(view.map(point, torch.Generator().manual_seed(4))))
+        return float(loss(seen(point).map(torch.Generator().manual_seed(4))))
+
+    def seen(point) -> View:
+        return View(Around(attacked, 1, point), noise, samples=4)
 
     with smooth_twins():
-        _, slope = view.slope(x, loss, torch.Generator().manual_seed(4))
-        _, in_parts = view._slope_in_parts(x, loss, torch.Generator().manual_seed(4))
+        _, slope = seen(x).slope(loss, torch.Generator().manual_seed(4))
+        _, in_parts = seen(x)._slope_in_parts(loss, torch.Generator().manual_seed(4))
         steps = torch.eye(16, dtype=torch.float64).view(16, 1, 4, 4) * 1e-5
         numeric = torch.tensor([(at(x + h) - at(x - h)) / 2e-5 for h in steps], dtype=torch.float64).view(1, 4, 4)
     assert float(slope.norm()) > 1e-3
@@ -113,11 +116,11 @@ def test_attack_gradient_matches_finite_differences(name: str, field: str, noise
 def test_without_twins_the_second_derivative_vanishes() -> None:
     """The reason for the twins: a ReLU network's saliency is piecewise constant."""
     model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2)).double()
-    view = View(ab.Saliency(model), 0, None, 1)
     x, generator = torch.randn(4, dtype=torch.float64), torch.Generator()
-    _, hard = view.slope(x, lambda values: values.square().sum(), generator)
+    view = View(Around(ab.Saliency(model), 0, x), None, 1)
+    _, hard = view.slope(lambda values: values.square().sum(), generator)
     with smooth_twins():
-        _, smooth = view.slope(x, lambda values: values.square().sum(), generator)
+        _, smooth = view.slope(lambda values: values.square().sum(), generator)
     assert float(hard.norm()) == 0.0
     assert float(smooth.norm()) > 0.0
 

@@ -89,12 +89,12 @@ def test_radii_agree_with_40_digits_and_are_never_above(law, needed, lower) -> N
     with mp.workdps(40):
         if law.kind == "gaussian":
             phi = [mp.sqrt(2) * mp.erfinv(2 * mp.mpf(q) - 1) for q in (lower, needed)]
-            assert radius < law.scale * (phi[0] - phi[1])
-            assert radius == pytest.approx(float(law.scale * (phi[0] - phi[1])), rel=1e-7)
+            assert radius < law.value * (phi[0] - phi[1])
+            assert radius == pytest.approx(float(law.value * (phi[0] - phi[1])), rel=1e-7)
         else:
             spare = mp.mpf(lower) - mp.mpf(needed)
-            assert exact.ball_moved(radius, law.dim, law.scale) < spare
-            assert exact.ball_moved(radius * (1 + 1e-6), law.dim, law.scale) > spare * (1 - 1e-5)
+            assert exact.ball_moved(radius, law.dim, law.value) < spare
+            assert exact.ball_moved(radius * (1 + 1e-6), law.dim, law.value) > spare * (1 - 1e-5)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

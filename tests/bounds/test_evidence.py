@@ -214,7 +214,7 @@ def test_stacked_evidence_says_what_each_says_alone(law, gradient):
     for cosine in (0.0, 0.5, 0.9):
         found = stacked.max_epsilon(cosine)
         alone = np.array([float(one.max_epsilon(cosine)) for one in members])
-        np.testing.assert_allclose(found[:, 0], alone, rtol=0, atol=1e-11 * law.scale)
+        np.testing.assert_allclose(found[:, 0], alone, rtol=0, atol=1e-11 * law.value)
     assert np.any(stacked.cosine(epsilons) >= 0)
     assert np.any(stacked.cosine(epsilons) < 0)
 

@@ -47,7 +47,7 @@ def test_no_event_loses_more_than_the_law_says(law) -> None:
         kept = law.kept_probability(q, epsilon)
         exact = q - law.moved_fraction(epsilon)
         if isinstance(law, Normal):
-            exact = special.ndtr(special.ndtri(q) - epsilon / law.scale)
+            exact = special.ndtr(special.ndtri(q) - epsilon / law.value)
         assert (kept <= np.maximum(exact, 0.0)).all()
         assert (kept >= exact - 1e-9).all()
 

@@ -144,7 +144,7 @@ def test_strength_without_direction_and_units() -> None:
     counted = certify(scaled, x, 0, noise=Gaussian(0.05, scale=units), samples=2048, reasons=2, features=NAMES)
     assert set(counted.reasons().names) == {"age", "tenure"}
     assert counted.record.maps == ("scaled",)
-    assert counted.law.units == tuple(units.tolist())
+    assert counted.evidence.budget.units == tuple(units.tolist())
 
 
 def test_a_shift_in_units_is_the_same_theory_in_their_space() -> None:

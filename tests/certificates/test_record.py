@@ -39,7 +39,7 @@ def test_a_map_of_its_own_shape_and_units_come_back(tmp_path) -> None:
     stored.save(tmp_path / "x.json")
     loaded = Certificate.load(tmp_path / "x.json")
     assert loaded.law == stored.law
-    assert loaded.law.units == (1.0, 2.0, 3.0, 4.0)
+    assert loaded.evidence.budget.units == (1.0, 2.0, 3.0, 4.0)
     assert loaded.attribution.tolist() == stored.attribution.tolist()
     assert verify(tmp_path / "x.json").problems == []
 

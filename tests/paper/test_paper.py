@@ -87,7 +87,8 @@ def test_the_papers_bound_is_broken_on_a_trained_network(tmp_path, sample) -> No
     certificate = ab.certify(subject.field, subject.x, noise=noise, samples=2048, seed=1, item=4)
     settings = Settings(out=tmp_path, items=1, samples=2, restarts=1, steps=60)
     worst = worst_attack(settings, subject, certificate, epsilon)
-    sure = rescore(subject.field, subject.x, worst.delta, certificate.target, noise, 16384, seed=2)
+    family = subject.family(certificate.target)
+    sure = rescore(family, family.at(worst.delta), noise, 16384, seed=2)
     paper = cosine_bound_paper(certificate.norm_lower, 1.0, moved_fraction(epsilon, radius=radius, dim=784))
     assert worst.label_kept
     assert worst.length <= epsilon

@@ -16,7 +16,7 @@ from attribound.models import load_model
 from attribound.paper import EXPERIMENTS, Settings
 from attribound.paper.survey import COSINES, EPSILONS, _sound, certified_records, read_survey
 from attribound.runs import Store, is_run
-from attribound.sampling import Plan, Source, estimate
+from attribound.sampling import Around, AtPoint, Plan, estimate
 from attribound.sampling.norm import Norm
 from attribound.sampling.spread import SecondMoments
 from tests.paper.test_experiments import RESULTS
@@ -80,8 +80,8 @@ def test_stored_results_come_out_again() -> None:
     for item, lower in enumerate(NORM_LOWER):
         x, statistics = data.image(item), [Norm(share=0.5), SecondMoments(share=0.25)]
         target = int(field.model(x[None]).argmax())
-        source = Source(field, x, target, noise, seed=0, item=item, parts=8)
-        found = estimate(source, Plan(1024, 1e-3), x.shape, statistics).evidence
+        family, design = Around(field, target, x), AtPoint(noise, seed=0, item=item, parts=8)
+        found = estimate(family, design, Plan(1024, 1e-3), x.shape, statistics).evidence
         exact.append(float(found.norm_lower) == pytest.approx(lower, abs=1e-9))
         assert float(found.norm_lower) == pytest.approx(stored.norm_lower[item], abs=1e-5)
         assert float(found.eigenvalue) == pytest.approx(stored.eigenvalue_upper[item], abs=1e-5)

@@ -1,7 +1,7 @@
 """One estimate in one line."""
 
 from attribound.randomness import Purpose
-from attribound.sampling import CosineAt, Estimate, Plan, Source, default_statistics, estimate
+from attribound.sampling import Around, AtPoint, CosineAt, Estimate, Plan, default_statistics, estimate
 from attribound.sampling.norm import Norm
 from attribound.sampling.radius import MapRadius
 from attribound.sampling.spread import SecondMoments
@@ -26,12 +26,17 @@ def estimate_of(
     purpose=Purpose.CERTIFICATE,
     parts=16,
 ) -> Estimate:
-    source = Source(field, x, target, noise, seed, item, purpose, batch, parts=parts)
+    family, design = drawn(field, x, target, noise, seed, item, purpose, batch, parts=parts)
     plan = Plan(samples=samples, alpha=alpha, until=until)
-    return estimate(source, plan, x.shape if shape is None else shape, statistics, progress)
+    return estimate(family, design, plan, x.shape if shape is None else shape, statistics, progress)
 
 
 run = estimate_of
+
+
+def drawn(field, x, target, noise, *rest, **options) -> tuple[Around, AtPoint]:
+    """The family around an input, and the design that draws from it."""
+    return Around(field, target, x), AtPoint(noise, *rest, **options)
 
 
 def basic_statistics() -> list[Statistic]:

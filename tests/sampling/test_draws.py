@@ -10,10 +10,10 @@ from attribound.errors import LimitError, NonFiniteError
 from attribound.fields import Assumed, Clip, IntegratedGradients, Proved, Saliency, Unit
 from attribound.noise import Gaussian
 from attribound.randomness import Purpose, stream
-from attribound.sampling import Source
 from attribound.sampling.draws import batch_rows
+from attribound.sampling.families import noisy
 from tests.problems import AbsFirst, Linear, Quadratic
-from tests.sampling.running import run
+from tests.sampling.running import drawn, run
 
 WEIGHTS = torch.tensor([3.0, -4.0, 0.0, 12.0], dtype=torch.float64)
 PLACE = torch.tensor([0.2, 0.1], dtype=torch.float64)
@@ -33,8 +33,8 @@ def test_draws_depend_on_seed_item_and_purpose() -> None:
 
 @pytest.mark.parametrize("planned", [1, 2, 7, 8, 100, 2047, 2048, 5000])
 def test_chunks_hold_the_planned_draws_and_no_more(planned: int) -> None:
-    source = Source(FIELD, PLACE, 0, NOISE)
-    sizes = [len(draws.maps) for draws in source.chunks(planned)]
+    source = drawn(FIELD, PLACE, 0, NOISE)
+    sizes = [len(draws.maps) for draws in source[1].rounds(source[0], planned)]
     assert sum(sizes) == planned
     assert max(sizes) <= 256
     assert len(sizes) >= min(8, planned), "the pilot is a small part"
@@ -42,9 +42,9 @@ def test_chunks_hold_the_planned_draws_and_no_more(planned: int) -> None:
 
 def test_draws_are_the_field_at_noisy_inputs() -> None:
     """Chunk k comes from the k-th part of the item's stream, whatever was drawn before."""
-    source = Source(FIELD, PLACE, 0, NOISE, seed=5, item=3)
-    for part, draws in enumerate(source.chunks(1000)):
-        points = NOISE.copies(PLACE, len(draws.maps), stream(Purpose.CERTIFICATE, 5, 3, part))
+    source = drawn(FIELD, PLACE, 0, NOISE, seed=5, item=3)
+    for part, draws in enumerate(source[1].rounds(source[0], 1000)):
+        points = noisy(PLACE, NOISE, len(draws.maps), stream(Purpose.CERTIFICATE, 5, 3, part))
         assert torch.equal(draws.maps, FIELD.attribute(points, 0))
         assert draws.classes is None
 
@@ -52,9 +52,9 @@ def test_draws_are_the_field_at_noisy_inputs() -> None:
 def test_classes_are_those_of_the_model_at_the_draws() -> None:
     model = nn.Linear(2, 3).double().requires_grad_(False)
     for field in (Unit(Saliency(model)), Unit(IntegratedGradients(model, steps=2))):
-        source = Source(field, PLACE, 0, NOISE, classes=True, batch=7)
-        for part, draws in enumerate(source.chunks(64)):
-            points = NOISE.copies(PLACE, len(draws.maps), stream(Purpose.CERTIFICATE, 0, 0, part))
+        source = drawn(field, PLACE, 0, NOISE, classes=True, batch=7)
+        for part, draws in enumerate(source[1].rounds(source[0], 64)):
+            points = noisy(PLACE, NOISE, len(draws.maps), stream(Purpose.CERTIFICATE, 0, 0, part))
             assert draws.classes is not None
             assert torch.equal(draws.classes, model(points).argmax(dim=1))
 

@@ -11,6 +11,7 @@ from attribound.errors import ArgumentError
 from attribound.fields import IntegratedGradients, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall
 from attribound.sampling import Draws, Setting
+from attribound.sampling.families import noisy
 from attribound.sampling.orders import PairOrders
 from tests.problems import HalfSpaces
 
@@ -141,7 +142,7 @@ def test_attacks_break_no_order() -> None:
             for other in np.flatnonzero(orders.radius[row] > 0.02).tolist():
                 epsilon = float(orders.radius[row, other])
                 point = x + attacked(field, x, 0, (feature, other), epsilon, noise)
-                maps = field.attribute(noise.copies(point, 4000, torch.Generator().manual_seed(9)), 0)
+                maps = field.attribute(noisy(point, noise, 4000, torch.Generator().manual_seed(9)), 0)
                 gaps = maps[:, feature] - maps[:, other]
                 assert float(gaps.mean()) > -5 * float(gaps.std()) / 4000**0.5
                 tried += 1

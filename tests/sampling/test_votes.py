@@ -11,10 +11,11 @@ from attribound.errors import ArgumentError
 from attribound.fields import Centred, Pooled, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall
 from attribound.randomness import Purpose
-from attribound.sampling import Draws, Setting, Source
+from attribound.sampling import Draws, Setting
 from attribound.sampling.votes import VoteCount, count_hot, mark_hot
 from tests.problems import HalfSpaces
 from tests.reference.counts import hot_by_sorting
+from tests.sampling.running import drawn
 
 
 def test_votes_are_counted_as_by_sorting_also_among_equals() -> None:
@@ -121,8 +122,8 @@ def test_half_spaces_flip_just_beyond_their_threshold() -> None:
             x = part * field.thresholds[pair] * field.directions[pair] if field.thresholds[pair] > 0.1 else None
             if x is None:
                 continue
-            source = Source(Unit(field), x, 0, Gaussian(0.05), seed=pair)
-            maps = next(source.chunks(2000)).maps
+            source = drawn(Unit(field), x, 0, Gaussian(0.05), seed=pair)
+            maps = next(source[1].rounds(source[0], 2000)).maps
             assert (float((maps[:, 2 * pair] > 0).double().mean()) > 0.5) is keeps
 
 
@@ -134,14 +135,14 @@ def attacks_on_weakest(source, radii, marks, epsilon, count):
 
     The gradient of a vote's probability is E[vote * noise] / sigma^2, whatever the network: no derivative is needed.
     """
-    generator = torch.Generator().manual_seed(source.item)
-    noise = source.noise.draw(1500, source.x, generator)
-    maps = source.field.attribute(source.x + noise, source.target).flatten(1).numpy()
+    family, design = source
+    noise = design.noise.draw(1500, family.origin, torch.Generator().manual_seed(design.item))
+    maps = family.explain(noise).maps.flatten(1).numpy()
     votes = torch.from_numpy(mark_hot(maps, 0.5).astype(np.float32))
     weakest = np.argsort(np.where(marks.ravel() != 0, radii.ravel(), np.inf))[:count]
     for cell in weakest:
         change = -int(marks.ravel()[cell]) * torch.einsum("n,n...->...", votes[:, cell], noise)
-        yield source.x + epsilon * change / change.norm()
+        yield family.x + epsilon * change / change.norm()
 
 
 def count_attacked_cells(model, sample, item, attacks) -> int:
@@ -149,11 +150,11 @@ def count_attacked_cells(model, sample, item, attacks) -> int:
     x, target = sample[0][item], int(sample[1][item])
     certificate = certify(base, x, target, noise=noise, samples=1500, cells=FRACTIONS)
     marks = {fraction: certificate.cells(fraction, 0.3, samples=600) for fraction in FRACTIONS}
-    source = Source(base, x, target, noise, 7, item, Purpose.ATTACK)
+    source = drawn(base, x, target, noise, 7, item, Purpose.ATTACK)
     checked = 0
     for attacked in attacks_on_weakest(source, certificate.cell_radius(0.5), marks[0.5], 0.3, attacks):
-        fresh = Source(base, attacked, target, noise, 8, item, Purpose.REFERENCE)
-        maps = torch.cat([draws.maps for draws in fresh.chunks(600)]).numpy()
+        fresh = drawn(base, attacked, target, noise, 8, item, Purpose.REFERENCE)
+        maps = torch.cat([draws.maps for draws in fresh[1].rounds(fresh[0], 600)]).numpy()
         for fraction, wanted in marks.items():
             shown = np.sign(2 * mark_hot(maps, fraction).sum(axis=0) - 600).reshape(wanted.shape)
             assert (shown == wanted)[wanted != 0].all()
@@ -177,10 +178,10 @@ def test_the_attack_finds_flips_beyond_what_is_certified(noise_model, sample) ->
     base, noise = Unit(Centred(Pooled(Saliency(noise_model), size=7))), Gaussian(0.5)
     certificate = certify(base, sample[0][0], 7, noise=noise, samples=1500, cells=(0.5,))
     marks = certificate.cells(0.5, 0.3)
-    source = Source(base, sample[0][0], 7, noise, 7, 0, Purpose.ATTACK)
+    source = drawn(base, sample[0][0], 7, noise, 7, 0, Purpose.ATTACK)
     attacked = next(attacks_on_weakest(source, certificate.cell_radius(0.5), marks, 2.5, 1))
-    fresh = Source(base, attacked, 7, noise, 8, 0, Purpose.REFERENCE)
-    maps = torch.cat([draws.maps for draws in fresh.chunks(600)]).numpy()
+    fresh = drawn(base, attacked, 7, noise, 8, 0, Purpose.REFERENCE)
+    maps = torch.cat([draws.maps for draws in fresh[1].rounds(fresh[0], 600)]).numpy()
     shown = np.sign(2 * mark_hot(maps, 0.5).sum(axis=0) - 600).reshape(marks.shape)
     assert (shown != marks)[marks != 0].any()
 

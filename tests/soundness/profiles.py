@@ -47,7 +47,7 @@ def sampled_profiles(count: int, seed: int, alpha: float = 1e-6) -> Iterator[Cas
         law = Normal(2, float(rng.uniform(0.2, 3)))
         draws = int(rng.choice([64, 512, 2048]))
         evidence = _certified(law, profile, draws, alpha, rng)
-        yield Cases(evidence, shifts * law.scale, _least_cosines(profile, shifts))
+        yield Cases(evidence, shifts * law.value, _least_cosines(profile, shifts))
 
 
 def _certified(

@@ -22,7 +22,7 @@ def ball_regions(laws: int, each: int, seed: int) -> Iterator[Cases]:
     rng = np.random.default_rng(seed)
     for _ in range(laws):
         law = Ball(int(rng.choice([2, 10, 784, 3072])), float(rng.uniform(0.5, 5)))
-        epsilon = law.scale * rng.uniform(0.01, 1.2, each) / math.sqrt(law.dim)
+        epsilon = law.value * rng.uniform(0.01, 1.2, each) / math.sqrt(law.dim)
         p = law.moved_fraction(epsilon)[:, None]
         leaving, staying = (_vectors(rng, np.where(rng.random(each) < 0.5, 1.0, rng.uniform(0, 1, each))) for _ in "12")
         # The worst arrival turns the map away as far as possible; random ones are tried too.
@@ -39,7 +39,7 @@ def sign_fields(laws: int, each: int, seed: int) -> Iterator[Cases]:
         law = Normal(2, float(rng.uniform(0.1, 2)))
         first = rng.exponential(0.5, each)
         epsilon = first * rng.uniform(0.5, 3, each)
-        norm = np.array([AbsFirst.smoothed_gaussian(one, law.scale) for one in first])
+        norm = np.array([AbsFirst.smoothed_gaussian(one, law.value) for one in first])
         truth = np.where(epsilon < first, 1.0, -1.0)
         yield Cases(_evidence(law, norm, 1 - norm**2), epsilon[:, None], truth)
 

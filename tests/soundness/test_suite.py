@@ -16,6 +16,7 @@ from attribound.bounds import Evidence, cosine_bound_paper
 from attribound.certificates.certify import certify
 from attribound.fields import Centred, Clip, IntegratedGradients, Pooled, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall
+from attribound.sampling import Around
 from tests.problems import AbsFirst
 from tests.soundness.exact_cases import Case, gradient_cases, region_cases, sign_cases, step_cases
 
@@ -131,7 +132,8 @@ def test_no_attack_on_the_standard_model_beats_any_field(name, standard_model, s
             field, sample[0][item], certificate.target, noise=noise, epsilon=budget, method="direct", steps=5,
             samples=24, rescore_samples=64,
         ).delta  # fmt: skip
-        score = rescore(field, sample[0][item], delta, certificate.target, noise, 1024, seed=9)
+        family = Around(field, certificate.target, sample[0][item])
+        score = rescore(family, family.at(delta), noise, 1024, seed=9)
         cases += [
             Case(certificate.evidence, e, score.cosine_most) for e in np.linspace(float(delta.norm()), 2 * budget, 10)
         ]
@@ -143,7 +145,8 @@ def test_a_false_certificate_on_a_real_attack_is_called_violated() -> None:
     """|y_1| crossing zero: a certificate that claims cosine 0.4 there is violated beyond Monte-Carlo error."""
     field, noise = Unit(Saliency(AbsFirst())), Gaussian(0.5)
     x = torch.tensor([-0.2, 0.0], dtype=torch.float64)
-    score = rescore(field, x, torch.tensor([0.4, 0.0], dtype=torch.float64), 0, noise, 4096, seed=0)
+    family = Around(field, 0, x)
+    score = rescore(family, family.at(torch.tensor([0.4, 0.0])), noise, 4096, seed=0)
     certificate = certify(field, x, 0, noise=noise, samples=4096)
     assert score.cosine_most < certificate.cosine_paper(0.4)
     assert score.cosine_most > certificate.cosine(0.4)

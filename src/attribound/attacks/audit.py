@@ -6,14 +6,15 @@ from typing import Any, final
 
 from torch import Tensor
 
-from attribound.attacks.base import Attack, AttackResult, Problem, make_problem, with_epsilon
+from attribound.attacks.base import Attack, AttackResult, Problem, make_problem
 from attribound.certificates.arguments import check_field
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import LARGEST_FACTOR, Finding
 from attribound.errors import ArgumentError, UnfitError
 from attribound.fields.base import Field
 from attribound.hashes import input_hash, model_hash
-from attribound.noise import noise_of
+from attribound.noise import NoiseOf
+from attribound.sampling.families import Around
 
 Progress = Callable[[str], None]
 
@@ -56,8 +57,9 @@ def audit(
     record = certificate.record
     if (model_hash(check_field(field).model), input_hash(x)) != (record.model_sha256, record.input_sha256):
         raise ArgumentError("expected the model and the input that were certified: their hashes differ")
-    start = max(certificate.max_epsilon(cosine), 1e-3 * certificate.law.scale)
-    problem = make_problem(field, x, certificate.target, noise_of(certificate.law), start, seed=seed)
+    start = max(certificate.max_epsilon(cosine), 1e-3 * certificate.law.value)
+    noise = NoiseOf(type(certificate.law), certificate.law.value, certificate.evidence.budget)
+    problem = make_problem(Around(field, certificate.target, x.detach()), noise, start, seed=seed)
     fitting, skipped = _fitting(problem, attacks, progress)
     worst = _worst(problem, fitting, seed, progress)
     single = [replace(one, restarts=1) for one in fitting]
@@ -114,11 +116,11 @@ def _broken_at(
     low, high, broken = problem.epsilon, problem.epsilon, None
     while broken is None and high < LARGEST_FACTOR * problem.epsilon:
         low, high = high, 2 * high
-        broken = _reaches(with_epsilon(problem, high), attacks, cosine, seed, progress)
+        broken = _reaches(replace(problem, epsilon=high), attacks, cosine, seed, progress)
     for _ in range(_BISECTIONS if broken is not None else 0):
         assert broken is not None
         middle = (low + min(high, broken)) / 2
-        reached = _reaches(with_epsilon(problem, middle), attacks, cosine, seed, progress)
+        reached = _reaches(replace(problem, epsilon=middle), attacks, cosine, seed, progress)
         low, high, broken = (low, middle, min(reached, broken)) if reached is not None else (middle, high, broken)
     return broken
 

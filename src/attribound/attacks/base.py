@@ -7,7 +7,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, final
 
 import torch
@@ -18,12 +19,13 @@ from attribound.attacks.kernels import twice_differentiable
 from attribound.attacks.score import Score, rescore
 from attribound.attacks.twins import smooth_twins
 from attribound.attacks.view import View
+from attribound.bounds.budgets import PLAIN, Budget
 from attribound.errors import FieldError, UnfitError
-from attribound.fields.base import Field, Model, forward
 from attribound.fields.rows import independent
 from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
 from attribound.randomness import Purpose, stream
+from attribound.sampling.families import Family
 
 Progress = Callable[[int, int], None]
 
@@ -33,43 +35,62 @@ _START = 0.5
 """Attacks start at a random change of this part of epsilon: at none at all, the slope of a cosine is zero."""
 
 
+@final
 @dataclass(frozen=True)
 class Problem:
-    """What is attacked: one explanation within a budget.
+    """What is attacked: one explanation within a budget. Changes are counted in units.
 
     Attributes:
-        field: the attribution, bounded or not.
-        x: the input.
-        target: the class that is explained.
+        family: the maps, seen from the unchanged input.
         noise: smoothing noise; None attacks the plain map.
-        epsilon: l2 budget.
+        epsilon: size of the budget.
         reference: (m,) float64, the map before the attack.
         shape: the map's shape.
-        label: the model's prediction for x.
-        units: what the budget counts for each feature; None: 1.
+        label: the model's prediction for the unchanged input.
+        budget: how large a change is.
     """
 
-    field: Field
-    x: Tensor
-    target: int
+    family: Family
     noise: Noise | None
     epsilon: float
     reference: Tensor
     shape: tuple[int, ...]
     label: int
-    units: Tensor | None = None
+    budget: Budget = PLAIN
 
-    def at(self, delta: Tensor) -> Tensor:
-        """The input after a change, which is counted in units."""
-        return self.x + (delta if self.units is None else delta * self.units)
+    @cached_property
+    def units(self) -> Tensor | None:
+        """How much of each parameter counts as one, float64; None: 1 for all."""
+        units = self.budget.units
+        return None if units is None else torch.tensor(units, dtype=torch.float64).view(self.family.origin.shape)
+
+    def at(self, delta: Tensor) -> Family:
+        """The family after a change, which is counted in units."""
+        return self.family.at(self.pulled(delta))
 
     def in_units(self, change: Tensor) -> Tensor:
-        """A change of the input itself, counted in units."""
-        return change if self.units is None else change / self.units
+        """A change of the parameters themselves, counted in units."""
+        if self.units is None:
+            return change
+        units = self.units.to(change)
+        return torch.where(units > 0, change / units, 0.0)
 
     def pulled(self, slope: Tensor) -> Tensor:
-        """The slope along changes counted in units, from the slope along the input."""
-        return slope if self.units is None else slope * self.units
+        """Each number times its unit: a change in parameters, or the slope along changes counted in units."""
+        return slope if self.units is None else (slope.double() * self.units.to(slope.device)).to(slope.dtype)
+
+    def start(self, generator: torch.Generator) -> Tensor:
+        """A random direction of length 1 among the changes, counted in units."""
+        origin = self.family.origin
+        direction = torch.randn(origin.shape, generator=generator, dtype=origin.dtype, device=origin.device)
+        if self.units is not None:
+            direction = direction * (self.units > 0).to(direction)
+        return direction / float(direction.norm())
+
+    def project(self, delta: Tensor) -> Tensor:
+        """The nearest change within the budget; a hair inside, so that rounding never leaves it."""
+        norm, most = float(torch.linalg.vector_norm(delta, dtype=torch.float64)), self.epsilon * (1 - 1e-6)
+        return delta * (most / norm) if norm > most else delta
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,9 +100,8 @@ class AttackResult:
     Attributes:
         method: name of the attack.
         epsilon: the budget.
-        delta: the change found, in the input's own values and shape.
-        length: l2 size of the change as applied (in units, where there are any), after x + delta was rounded to the
-            input's precision.
+        delta: the change found, in the parameters of the change (the input's own values).
+        length: size of the change as applied, counted in units, after rounding to the input's precision.
         score: cosine and other measures, taken afterwards with fresh noise on the true model.
         shape: the map's shape.
         label_kept: whether the prediction stayed.
@@ -150,14 +170,14 @@ class Attack(ABC):
 
     @abstractmethod
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """The map after the change `delta`, and the next change to try."""
+        """The map after the change `delta`, which is what `view` sees, and the next change to try."""
 
     @final
     def step(self, problem: Problem, delta: Tensor, direction: Tensor) -> Tensor:
         """One iteration along a direction of any length, back into the ball."""
         norm = float(direction.norm())
         length = min(self.step_size, problem.epsilon / 4)
-        return project(delta + direction * (length / norm), problem.epsilon) if norm > 0 else delta
+        return problem.project(delta + direction * (length / norm)) if norm > 0 else delta
 
     @final
     def turn(self, problem: Problem, delta: Tensor, slope: Tensor, part: float) -> Tensor:
@@ -182,44 +202,46 @@ class Attack(ABC):
         started = time.perf_counter()
         check.positive("epsilon", problem.epsilon)
         self.prepare(problem)
-        best = _Best(torch.zeros_like(problem.x), 1.0)
+        best = _Best(problem.family.origin, 1.0)
         for restart in range(self.restarts):
-            generator = stream(Purpose.ATTACK, seed, restart, 0, problem.x.device)
+            generator = stream(Purpose.ATTACK, seed, restart, 0, problem.family.x.device)
             self._climb_once(problem, best, generator, restart, progress)
         attacked = problem.at(best.delta)
-        change = attacked - problem.x
         return AttackResult(
             method=self.name,
             epsilon=problem.epsilon,
-            delta=change,
-            length=float(problem.in_units(attacked.double() - problem.x.double()).norm()),
-            score=rescore(problem.field, problem.x, change, problem.target, problem.noise, self.rescore_samples, seed),
+            delta=attacked.shift.to(problem.family.x.dtype),
+            length=problem.budget.size(attacked.shift.cpu().numpy()),
+            score=rescore(problem.family, attacked, problem.noise, self.rescore_samples, seed),
             shape=problem.shape,
-            label_kept=_label(problem.field.model, attacked) == problem.label,
+            label_kept=attacked.prediction() == problem.label,
             steps=self.restarts * self.steps,
             seed=seed,
             seconds=time.perf_counter() - started,
         )
 
+    @final
+    def view(self, problem: Problem, delta: Tensor) -> View:
+        """What the attacker sees after a change."""
+        return View(problem.at(delta), problem.noise, self.samples)
+
     def _climb_once(
         self, problem: Problem, best: "_Best", generator: torch.Generator, restart: int, progress: Progress | None
     ) -> None:
-        view = View(problem.field, problem.target, problem.noise, self.samples)
-        direction = torch.randn(problem.x.shape, generator=generator, dtype=problem.x.dtype, device=problem.x.device)
-        delta = direction * (problem.epsilon * _START / float(direction.norm()))
+        delta = problem.start(generator) * (problem.epsilon * _START)
         for step in range(self.steps):
             with smooth_twins() if self.smooth else nullcontext(), twice_differentiable():
-                values, proposal = self.climb(problem, view, delta, generator)
+                values, proposal = self.climb(problem, self.view(problem, delta), delta, generator)
             self._consider(problem, best, delta, values)
-            delta = self._keep_label(problem, project(proposal, problem.epsilon))
+            delta = self._keep_label(problem, problem.project(proposal))
             if progress:
                 progress(restart * self.steps + step + 1, self.restarts * self.steps)
-        self._consider(problem, best, delta, view.map(problem.at(delta), generator))
+        self._consider(problem, best, delta, self.view(problem, delta).map(generator))
 
     def _keep_label(self, problem: Problem, delta: Tensor) -> Tensor:
         """Shorten a change that flips the prediction until it no longer does."""
         for _ in range(_SHORTENINGS if self.keep_label else 0):
-            if _label(problem.field.model, problem.at(delta)) == problem.label:
+            if problem.at(delta).prediction() == problem.label:
                 break
             delta = delta * 0.85
         return delta
@@ -227,7 +249,7 @@ class Attack(ABC):
     def _consider(self, problem: Problem, best: "_Best", delta: Tensor, values: Tensor) -> None:
         """Keep the change if its map is the worst so far and the label allows it."""
         cosine = float(cosine_similarity(problem.reference[None], values[None]))
-        allowed = not self.keep_label or _label(problem.field.model, problem.at(delta)) == problem.label
+        allowed = not self.keep_label or problem.at(delta).prediction() == problem.label
         if cosine < best.cosine and allowed:
             best.delta, best.cosine = delta.clone(), cosine
 
@@ -238,53 +260,33 @@ class _Best:
     cosine: float
 
 
-def make_problem(
-    field: Field, x: Tensor, target: int, noise: Noise | None, epsilon: float, *, samples: int = 4096, seed: int = 0
-) -> Problem:
+def make_problem(family: Family, noise: Noise | None, epsilon: float, *, samples: int = 4096, seed: int = 0) -> Problem:
     """State the problem: the reference map is sampled here, once."""
+    x, field = family.x, family.field
     generator = stream(Purpose.PROBE, seed, device=x.device)
     if noise is not None:
-        field = independent(field, noise.copies(x, _PROBES, generator), target)
-    shape = tuple(field.attribute(x.expand(field.block, *x.shape), target, generator=generator).shape[1:])
-    reference = View(field, target, noise, samples).map(x, stream(Purpose.REFERENCE, seed, device=x.device))
-    units = None if noise is None else noise.law(x.numel()).units
+        points = family.inputs(noise.draw(_PROBES, family.origin, generator))
+        family = family.over(independent(field, points, family.target))
+    zeros = family.origin.expand(field.block, *family.origin.shape)
     return Problem(
-        field=field,
-        x=x.detach(),
-        target=target,
+        family=family,
         noise=noise,
         epsilon=float(check.positive("epsilon", epsilon)),
-        reference=reference,
-        shape=shape,
-        label=_label(field.model, x),
-        units=None if units is None else torch.tensor(units).to(x).view(x.shape),
+        reference=View(family, noise, samples).map(stream(Purpose.REFERENCE, seed, device=x.device)),
+        shape=tuple(family.explain(zeros, generator=generator).maps.shape[1:]),
+        label=family.prediction(),
+        budget=PLAIN if noise is None else noise.budget,
     )
-
-
-def with_epsilon(problem: Problem, epsilon: float) -> Problem:
-    """The same problem with another budget."""
-    return replace(problem, epsilon=epsilon)
-
-
-def project(delta: Tensor, epsilon: float) -> Tensor:
-    """The nearest change within the l2 ball; a hair inside, so that rounding never leaves it."""
-    norm = float(torch.linalg.vector_norm(delta, dtype=torch.float64))
-    return delta * (epsilon * (1 - 1e-6) / norm) if norm > epsilon * (1 - 1e-6) else delta
 
 
 def require_gradients(problem: Problem) -> None:
     """Raise, in one line, if the field cannot be differentiated."""
-    probe = View(problem.field, problem.target, None, 1)
-    generator = stream(Purpose.PROBE, 0, device=problem.x.device)
+    probe = View(problem.family, None, 1)
+    generator = stream(Purpose.PROBE, 0, device=problem.family.x.device)
     with smooth_twins(), twice_differentiable():
         try:
-            _, slope = probe.slope(problem.x, lambda values: values.square().sum(), generator)
+            _, slope = probe.slope(lambda values: values.square().sum(), generator)
         except (RuntimeError, FieldError) as error:
             raise UnfitError(f"this attack needs a twice differentiable model: {error}") from None
     if not torch.isfinite(slope).all():
         raise UnfitError("this attack needs a twice differentiable model: its second derivative is not finite")
-
-
-def _label(model: Model, point: Tensor) -> int:
-    with torch.no_grad():
-        return int(forward(model, point[None]).argmax(dim=1))

@@ -103,10 +103,9 @@ def replay(case: Case, opened: Opened, *, samples: int = REPLAY_SAMPLES, seed: i
         raise StoredDataError(
             f"the case holds a change of shape {tuple(case.delta.shape)} for an input {tuple(x.shape)}"
         )
-    delta = case.delta.to(x)
-    applied = ((x + delta).double() - x.double()).flatten()
-    units = certificate.law.units
-    length = float((applied if units is None else applied / torch.tensor(units)).norm())
-    score = rescore(opened.field, x, delta, certificate.target, opened.noise, samples, seed)
+    family = opened.family(certificate.target)
+    changed = family.at(case.delta.to(x))
+    length = certificate.evidence.budget.size(changed.shift.cpu().numpy())
+    score = rescore(family, changed, opened.noise, samples, seed)
     # The claim is derived anew: a stored cosine is only a number.
     return Replay(certificate.cosine(case.finding.epsilon), case.finding.epsilon, length, score)

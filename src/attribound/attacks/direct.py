@@ -26,9 +26,7 @@ class Direct(Attack):
 
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Along the gradient of the cosine distance."""
-        values, slope = view.slope(
-            problem.at(delta), lambda values: 1 - differentiable_cosine(values, problem.reference), generator
-        )
+        values, slope = view.slope(lambda values: 1 - differentiable_cosine(values, problem.reference), generator)
         return values, self.turn(problem, delta, problem.pulled(slope), _TURN)
 
 

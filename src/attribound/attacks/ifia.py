@@ -50,7 +50,7 @@ class Ifia(Attack):
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Along the gradient of the chosen loss."""
         damage = {"topk": self._drained, "centre": self._moved, "targeted": self._turned}[self.loss]
-        values, slope = view.slope(problem.at(delta), lambda values: damage(values, problem), generator)
+        values, slope = view.slope(lambda values: damage(values, problem), generator)
         return values, self.step(problem, delta, problem.pulled(slope))
 
     def _drained(self, values: Tensor, problem: Problem) -> Tensor:

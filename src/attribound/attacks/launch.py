@@ -18,6 +18,7 @@ from attribound.fields.base import Field
 from attribound.fields.rows import check_evaluating
 from attribound.noise import Noise
 from attribound.progress import Wanted, meter
+from attribound.sampling.families import Around
 
 _ALL: tuple[type[Attack], ...] = (
     Direct,
@@ -100,5 +101,7 @@ def attack(
         raise ArgumentError(f"expected options of {method} ({known}), got {', '.join(options)}") from None
     names, seed = tuple(classes) or class_names(field.model), check.whole("seed", seed)
     explained = peek.prediction if target is None else check_target(target, peek.classes, names)
-    problem = make_problem(field, x, explained, noise, epsilon, samples=chosen.rescore_samples, seed=seed)
+    problem = make_problem(
+        Around(field, explained, x.detach()), noise, epsilon, samples=chosen.rescore_samples, seed=seed
+    )
     return chosen.run(problem, seed, meter(progress, "attack"))

@@ -36,7 +36,7 @@ class Likelihood(Attack):
 
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Along draws of the map, projected on the loss's gradient and weighted by their noise."""
-        maps, shifts = view.draws(problem.at(delta), generator)
+        maps, shifts = view.draws(generator)
         mean = maps.mean(dim=0).requires_grad_(True)
         weight = torch.autograd.grad(1 - differentiable_cosine(mean, problem.reference), mean)[0]
         # Centred, because subtracting a constant changes nothing in expectation and much in variance.

@@ -23,5 +23,5 @@ class RandomDirections(Attack):
 
     def climb(self, problem: Problem, view: View, delta: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Look at this change and go on to an unrelated one on the sphere."""
-        direction = torch.randn(delta.shape, generator=generator, dtype=delta.dtype, device=delta.device)
-        return view.map(problem.at(delta), generator), direction * (problem.epsilon / float(direction.norm()))
+        direction = problem.start(generator)
+        return view.map(generator), direction * problem.epsilon

@@ -14,11 +14,10 @@ from attribound.fields.bounded import Bounded
 from attribound.metrics import cosine_similarity, kendall, top_k_intersection
 from attribound.noise import Noise
 from attribound.randomness import Purpose, stream
+from attribound.sampling.families import Family
 
 SCORE_ALPHA = 1e-6
 """Probability that `cosine_most` is below the exact cosine: a violation is called only beyond it."""
-
-_SIDES = {"before": 0, "after": 1}
 
 
 @final
@@ -49,28 +48,21 @@ class Score:
         return float(kendall(self.before[None], self.after[None]))
 
 
-def rescore(field: Field, x: Tensor, delta: Tensor, target: int, noise: Noise | None, samples: int, seed: int) -> Score:
+def rescore(family: Family, changed: Family, noise: Noise | None, samples: int, seed: int) -> Score:
     """The maps before and after a change that is already fixed, from draws that nobody has seen."""
-    halves = {name: _halves(field, point, target, noise, samples, seed, name) for name, point in _points(x, delta)}
-    before, after = (sum(parts, torch.zeros_like(parts[0])) / len(parts) for parts in halves.values())
-    cosine = _cosine(halves["before"], halves["after"])
+    first, second = (_halves(one, noise, samples, seed, side) for side, one in enumerate((family, changed)))
+    before, after = (sum(parts, torch.zeros_like(parts[0])) / len(parts) for parts in (first, second))
+    cosine = _cosine(first, second)
     if noise is None:
         return Score(cosine, cosine, before, after)
-    return Score(cosine, _most(field, before, after, samples), before, after)
+    return Score(cosine, _most(family.field, before, after, samples), before, after)
 
 
-def _points(x: Tensor, delta: Tensor) -> tuple[tuple[str, Tensor], tuple[str, Tensor]]:
-    return ("before", x), ("after", x + delta)
-
-
-def _halves(
-    field: Field, point: Tensor, target: int, noise: Noise | None, samples: int, seed: int, name: str
-) -> list[Tensor]:
+def _halves(family: Family, noise: Noise | None, samples: int, seed: int, side: int) -> list[Tensor]:
     """Two independent means of half the draws each; a plain map has no chance in it and counts once."""
     count = 1 if noise is None else 2
-    view = View(field, target, noise, max(samples // count, 1))
-    side = _SIDES[name]
-    return [view.map(point, stream(Purpose.SCORE, seed, side, half, point.device)) for half in range(count)]
+    view = View(family, noise, max(samples // count, 1))
+    return [view.map(stream(Purpose.SCORE, seed, side, half, family.x.device)) for half in range(count)]
 
 
 def _cosine(before: list[Tensor], after: list[Tensor]) -> float:

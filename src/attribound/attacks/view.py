@@ -1,4 +1,4 @@
-"""What an attacker sees: the map of a field at a point, plain or smoothed, and the slope of any loss of it."""
+"""What an attacker sees: the map of a family at its origin, plain or smoothed, and the slope of any loss of it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import final
 import torch
 from torch import Tensor
 
-from attribound.fields.base import Field
 from attribound.noise import Noise
+from attribound.sampling.families import Family
 
 Loss = Callable[[Tensor], Tensor]
 
@@ -19,72 +19,74 @@ _GRAPH_NUMBERS = 2**21
 @final
 @dataclass(frozen=True)
 class View:
-    """The map of `field` for `target`: at a point itself (noise None), or averaged over `samples` draws."""
+    """The map at a family's origin: plain (noise None), or averaged over `samples` draws."""
 
-    field: Field
-    target: int
+    family: Family
     noise: Noise | None
     samples: int
 
-    def map(self, point: Tensor, generator: torch.Generator) -> Tensor:
-        """(m,) the flat map at a point, float64."""
-        return self._mean(point, generator, create_graph=False).detach()
+    def map(self, generator: torch.Generator) -> Tensor:
+        """(m,) the flat map, float64."""
+        return self._mean(self.family.origin, generator, create_graph=False).detach()
 
-    def draws(self, point: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def draws(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """(n, m) maps and (n, d) the noise behind each, every noise with both signs."""
         maps: list[Tensor] = []
         shifts: list[Tensor] = []
-        for part in self._parts(point.detach(), generator):
-            shift = part - point.detach()
-            for signed in (shift, -shift):
-                values = self.field.attribute(point.detach() + signed, self.target, generator=generator)
+        for part in self._parts(self.family.origin, generator):
+            for signed in (part, -part):
+                values = self.family.explain(signed, generator=generator).maps
                 maps.append(values.detach().flatten(1).double())
                 shifts.append(signed.flatten(1))
         return torch.cat(maps), torch.cat(shifts)
 
-    def slope(self, point: Tensor, loss: Loss, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """The map at a point and the gradient of loss(map) with respect to the point, by double backpropagation."""
-        if self.rows * point.numel() * self.field.cost <= _GRAPH_NUMBERS:
-            variable = point.detach().requires_grad_(True)
+    def slope(self, loss: Loss, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """The map and the gradient of loss(map) with respect to the change, by double backpropagation."""
+        if self.rows * self._numbers <= _GRAPH_NUMBERS:
+            variable = self.family.origin.requires_grad_(True)
             values = self._mean(variable, generator, create_graph=True)
             return values.detach(), torch.autograd.grad(loss(values), variable)[0]
-        return self._slope_in_parts(point, loss, generator)
+        return self._slope_in_parts(loss, generator)
 
-    def _slope_in_parts(self, point: Tensor, loss: Loss, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def _slope_in_parts(self, loss: Loss, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Bounded memory: first the map, then the same draws again, part by part, against the loss's own gradient."""
         state = generator.get_state()
-        values = self.map(point, generator).requires_grad_(True)
+        values = self.map(generator).requires_grad_(True)
         weight = torch.autograd.grad(loss(values), values)[0]
         generator.set_state(state)
-        total = torch.zeros_like(point)
-        for part in self._parts(point.detach(), generator):
-            points = part.detach().requires_grad_(True)
-            maps = self.field.attribute(points, self.target, generator=generator, create_graph=True)
+        total = self.family.origin
+        for part in self._parts(self.family.origin, generator):
+            shifts = part.detach().requires_grad_(True)
+            maps = self.family.explain(shifts, generator=generator, create_graph=True).maps
             score = (maps.flatten(1).double() @ weight).sum() / self.rows
-            total += torch.autograd.grad(score, points)[0].sum(dim=0)
+            total += torch.autograd.grad(score, shifts)[0].sum(dim=0)
         return values.detach(), total
 
-    def _mean(self, point: Tensor, generator: torch.Generator, *, create_graph: bool) -> Tensor:
+    def _mean(self, t: Tensor, generator: torch.Generator, *, create_graph: bool) -> Tensor:
         total: Tensor | float = 0.0
-        for part in self._parts(point, generator):
-            maps = self.field.attribute(part, self.target, generator=generator, create_graph=create_graph)
+        for part in self._parts(t, generator):
+            maps = self.family.explain(part, generator=generator, create_graph=create_graph).maps
             total = total + maps.flatten(1).double().sum(dim=0)
         assert isinstance(total, Tensor)
         return total / self.rows
 
     @property
     def rows(self) -> int:
-        """Points averaged for one map: whole blocks of a field with a random path."""
-        block = self.field.block
+        """Changes averaged for one map: whole blocks of a field with a random path."""
+        block = self.family.field.block
         return block * max((1 if self.noise is None else self.samples) // block, 1)
 
-    def _parts(self, point: Tensor, generator: torch.Generator) -> Iterator[Tensor]:
-        """The noisy copies of the point, in batches whose second-order graph fits in memory."""
-        block = self.field.block
-        size = max(_GRAPH_NUMBERS // (point.numel() * self.field.cost) // block, 1) * block
+    @property
+    def _numbers(self) -> int:
+        return self.family.x.numel() * self.family.field.cost
+
+    def _parts(self, t: Tensor, generator: torch.Generator) -> Iterator[Tensor]:
+        """The change with noise on it, in batches whose second-order graph fits in memory."""
+        block = self.family.field.block
+        size = max(_GRAPH_NUMBERS // self._numbers // block, 1) * block
         for start in range(0, self.rows, size):
             count = min(size, self.rows - start)
             if self.noise is None:
-                yield point.expand(count, *point.shape)
+                yield t.expand(count, *t.shape)
             else:
-                yield self.noise.copies(point, count, generator)
+                yield t + self.noise.draw(count, t, generator)

@@ -18,6 +18,7 @@ from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.noise import Gaussian
 from attribound.randomness import Purpose, stream
+from attribound.sampling.families import noisy
 
 Distance = Literal["angle", "cosine"]
 
@@ -105,7 +106,7 @@ def _directions(field: Field, x: Tensor, target: int, noise: Gaussian, count: in
     """(count, d) unit maps of noisy copies; a zero map stays zero and is far from everything."""
     generator = stream(Purpose.BASELINE, seed, part, 0, x.device)
     rows = [
-        field.attribute(noise.copies(x, min(_ROWS, count - start), generator), target, generator=generator)
+        field.attribute(noisy(x, noise, min(_ROWS, count - start), generator), target, generator=generator)
         for start in range(0, count, _ROWS)
     ]
     return torch.nn.functional.normalize(torch.cat(rows).detach().flatten(1).double(), dim=1)

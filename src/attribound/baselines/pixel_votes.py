@@ -21,7 +21,8 @@ from attribound import checks as check
 from attribound.bounds.proportions import proportion_lower
 from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
-from attribound.sampling.draws import Source
+from attribound.sampling.draws import AtPoint
+from attribound.sampling.families import Family
 from attribound.sampling.votes import mark_hot
 
 
@@ -45,7 +46,8 @@ class PixelMarks:
 
 
 def pixel_votes(
-    source: Source,
+    family: Family,
+    design: AtPoint,
     fraction: float,
     *,
     samples: int = 100,
@@ -57,7 +59,8 @@ def pixel_votes(
     """Certify cells the peer's way; the defaults are theirs.
 
     Args:
-        source: field, input, noise and seed: with those of a certificate, the draws are its first ones.
+        family: the maps.
+        design: noise and seed: with those of a certificate, the draws are its first ones.
         fraction: which part of the map is called hot.
         samples: n, draws in all.
         guess: n0, draws that decide each cell's side.
@@ -68,13 +71,13 @@ def pixel_votes(
     samples, guess = int(check.count("samples", samples)), int(check.count("guess", guess))
     if guess >= samples or samples > (planned or samples):
         raise ArgumentError(f"expected `guess` < `samples` <= `planned`, got {guess}, {samples} and {planned}")
-    if source.field.block > 1:
-        raise ArgumentError(f"expected one noisy input per map, got {source.field.block} with a random path")
-    maps, rows = [], source.chunk_rows(planned or samples)
-    for draws in islice(source.chunks(planned or samples), -(-samples // rows)):
+    if family.field.block > 1:
+        raise ArgumentError(f"expected one noisy input per map, got {family.field.block} with a random path")
+    maps, rows = [], design.chunk_rows(family, planned or samples)
+    for draws in islice(design.rounds(family, planned or samples), -(-samples // rows)):
         maps.append(draws.maps.numpy())
     marks = certify_pixels(np.concatenate(maps)[:samples], fraction, guess=guess, needed=needed, alpha=alpha)
-    return PixelMarks(marks, float(source.noise.law(source.x.numel()).majority_radius(needed)))
+    return PixelMarks(marks, float(design.noise.law(family.origin.numel()).majority_radius(needed)))
 
 
 def certify_pixels(

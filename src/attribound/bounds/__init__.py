@@ -1,11 +1,12 @@
 """The proved mathematics: float64, numpy and scipy only, never torch."""
 
+from attribound.bounds.budgets import Budget
 from attribound.bounds.cells import ErrorBars, Majority, Votes, hot_cells
 from attribound.bounds.confidence import eigenvalue_upper_bound, mean_radius, norm_lower_bound, spend
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness, Fact, Length, ProbabilityGradient, Spread
 from attribound.bounds.features import order_kept, sign_kept, top_k_overlap
-from attribound.bounds.laws import LAWS, Ball, Law, Normal, moved_fraction, parse_law, shift_size
+from attribound.bounds.laws import LAWS, Ball, Law, Normal, moved_fraction, parse_law, register_law, shift_size
 from attribound.bounds.orders import Orders, order_radii
 from attribound.bounds.paper import (
     cosine_bound_paper,
@@ -24,6 +25,7 @@ __all__ = [
     "LAWS",
     "RULES",
     "Ball",
+    "Budget",
     "Closeness",
     "ErrorBars",
     "Evidence",
@@ -59,6 +61,7 @@ __all__ = [
     "order_radii",
     "parse_law",
     "proportion_lower",
+    "register_law",
     "shift_size",
     "sign_kept",
     "spend",

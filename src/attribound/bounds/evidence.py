@@ -10,6 +10,7 @@ from typing import TypeVar, final
 
 import numpy as np
 
+from attribound.bounds.budgets import PLAIN, Budget
 from attribound.bounds.facts import Closeness, Fact, Length, Numbers, Spread
 from attribound.bounds.laws import Law
 from attribound.bounds.rules import RULES
@@ -28,19 +29,21 @@ class Evidence:
     """What is known about a smoothed attribution, all of it at once with probability at least 1 - alpha.
 
     Attributes:
-        law: the law of the noise.
+        law: the law of the noise, in unit coordinates.
         limit: upper bound on the field's norm.
         facts: what the draws proved, by type.
+        budget: what epsilon counts.
     """
 
     law: Law
     limit: Numbers
     facts: Mapping[type[Fact], Fact] = field(default_factory=dict)
+    budget: Budget = PLAIN
 
     @classmethod
-    def of(cls, law: Law, limit: float, *facts: Fact) -> "Evidence":
+    def of(cls, law: Law, limit: float, *facts: Fact, budget: Budget = PLAIN) -> "Evidence":
         """Evidence from facts of different types."""
-        return cls(law, limit, {type(fact): fact for fact in facts})
+        return cls(law, limit, {type(fact): fact for fact in facts}, budget)
 
     @classmethod
     def stack(cls, members: Sequence["Evidence"]) -> "Evidence":
@@ -48,13 +51,13 @@ class Evidence:
         first = members[0]
         if any(one.family != first.family for one in members):
             raise ArgumentError("expected evidence with one law and the same facts to be stacked")
-        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.family[1]}
-        return cls(first.law, np.array([one.limit for one in members], np.float64)[:, None], facts)
+        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.family[-1]}
+        return cls(first.law, np.array([one.limit for one in members], np.float64)[:, None], facts, first.budget)
 
     @property
-    def family(self) -> tuple[Law, frozenset[type[Fact]]]:
-        """What evidences must share to be stacked: the law, and the facts that are not about single cells."""
-        return self.law, frozenset(kind for kind in self.facts if not kind.cellwise)
+    def family(self) -> tuple[Law, Budget, frozenset[type[Fact]]]:
+        """What evidences must share to be stacked: law, budget, and the facts that are not about single cells."""
+        return self.law, self.budget, frozenset(kind for kind in self.facts if not kind.cellwise)
 
     def fact(self, kind: type[F]) -> F:
         """The fact of that type; asking for one that is not there is a mistake of the caller."""
@@ -129,6 +132,6 @@ class Evidence:
             middle = (low + high) / 2
             holds = self.cosine(middle) >= cosine
             low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-            if np.all(high - low <= 1e-12 * self.law.scale):
+            if np.all(high - low <= 1e-12 * self.law.value):
                 break
         return low

@@ -9,7 +9,7 @@ import numpy as np
 
 from attribound.bounds.cells import CellFact
 from attribound.bounds.facts import Basis
-from attribound.bounds.law import Law
+from attribound.bounds.laws.base import Law
 from attribound.bounds.proportions import proportion_lower
 from attribound.bounds.shares import SHARES
 from attribound.checks import NORM_SLACK, FloatArray

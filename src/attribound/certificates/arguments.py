@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attribound import checks as check
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields.base import Field, Model, forward
-from attribound.fields.bounded import Bounded
+from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.rows import check_evaluating
 from attribound.sampling.draws import predicted
 
@@ -46,11 +46,9 @@ class Peek:
 
 def check_field(field: Field) -> Bounded:
     """The field, if it has a limit and its model is in evaluation mode."""
-    if not isinstance(field, Bounded):
-        kind = type(field).__name__
-        raise FieldError(f"expected a field with a limit, e.g. Unit({kind}(...)), got {kind}")
-    check_evaluating(field.model)
-    return field
+    limited = bounded(field)
+    check_evaluating(limited.model)
+    return limited
 
 
 def check_input(x: Any) -> Tensor:

@@ -35,7 +35,8 @@ from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
-from attribound.sampling import Estimate, Plan, Source, TopK, default_statistics, estimate
+from attribound.sampling import Around, AtPoint, Estimate, Plan, TopK, default_statistics, estimate
+from attribound.sampling.families import noisy
 
 _PROBES = 6
 """Noisy copies of the input, and as many further away, on which rows are checked to be independent."""
@@ -136,32 +137,39 @@ class Certifier:
         names_of(self.features, plain[0].numel())
         for fraction in self.cells:
             hot_cells(fraction, plain[0].numel())
-        source = Source(self.field, x, chosen, self.noise, chosen_seed, item, self.purpose, self.batch, classes=True)
+        family = Around(self.field, chosen, x)
+        design = AtPoint(self.noise, chosen_seed, item, self.purpose, self.batch, classes=True)
         statistics = default_statistics(
             cosines=self.cosines, cells=self.cells, intervals=self.intervals, reasons=self.reasons
         )
-        result = estimate(source, self.plan, plain.shape[1:], statistics, progress=meter(progress, "certify"))
-        return self._certificate(result, source, peek.prediction, label, plain.mean(dim=0).cpu())
+        result = estimate(family, design, self.plan, plain.shape[1:], statistics, progress=meter(progress, "certify"))
+        return self._certificate(result, family, design, peek.prediction, label, plain.mean(dim=0).cpu())
 
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""
         if self._probed != tuple(x.shape):
-            near = self.noise.copies(x, _PROBES, stream(Purpose.PROBE, seed, item, 0, x.device))
+            near = noisy(x, self.noise, _PROBES, stream(Purpose.PROBE, seed, item, 0, x.device))
             self.field = independent(self.field, probes(x, near), target)
             self._probed = tuple(x.shape)
 
     def _certificate(
-        self, result: Estimate, source: Source, prediction: int, label: int | None, plain: Tensor
+        self,
+        result: Estimate,
+        family: Around,
+        design: AtPoint,
+        prediction: int,
+        label: int | None,
+        plain: Tensor,
     ) -> Certificate:
         field, plan, law = self.field, self.plan, result.evidence.law
         length, closeness = result.evidence.fact(Length), result.evidence.fact(Closeness)
         record = Record(
-            item=source.item,
+            item=design.item,
             label=label,
-            target=source.target,
+            target=family.target,
             prediction=prediction,
-            dim=law.dim,
-            noise=NoiseRecord(law.kind, law.radius, law.sigma, law.units),
+            dim=family.x.numel(),
+            noise=NoiseRecord(law.kind, law.radius, law.sigma, self.noise.budget.units),
             attribution=field.name,
             maps=field.reshaped,
             output=field.output,
@@ -169,7 +177,7 @@ class Certifier:
             samples=result.samples,
             draws=result.draws,
             alpha=plan.alpha,
-            seed=source.seed,
+            seed=design.seed,
             norm=float(length.sampled),
             norm_lower=float(length.lower),
             eigenvalue_upper=float(result.evidence.fact(Spread).eigenvalue),
@@ -184,25 +192,24 @@ class Certifier:
             seconds=result.seconds,
             versions={"attribound": version("attribound"), "torch": str(torch.__version__)},
             model_sha256=self.weights,
-            input_sha256=input_hash(source.x),
-            subject=self._subject(source),
+            input_sha256=input_hash(family.x),
+            subject=self._subject(family, design),
         )
         return Certificate(record, result.map.numpy()).stating(self.epsilons, self.cosines)
 
-    def _subject(self, source: Source) -> Subject:
-        law = self.noise.law(source.x.numel())
+    def _subject(self, family: Around, design: AtPoint) -> Subject:
         return msgspec.structs.replace(
             self.subject,
             model_sha256=self.weights,
-            item=source.item,
-            input_sha256=input_hash(source.x),
+            item=design.item,
+            input_sha256=input_hash(family.x),
             attribution=self.field.name,
             maps=self.field.reshaped,
             output=self.field.output,
             bound=self.field.spec,
-            noise=law.spec,
-            units=law.units,
-            seed=source.seed,
+            noise=self.noise.law(family.x.numel()).spec,
+            units=self.noise.budget.units,
+            seed=design.seed,
         )
 
 

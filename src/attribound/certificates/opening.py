@@ -17,6 +17,7 @@ from attribound.fields.base import Output
 from attribound.hashes import input_hash, model_hash
 from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_model
 from attribound.noise import Noise, parse_noise
+from attribound.sampling.families import Around
 
 
 @final
@@ -27,6 +28,10 @@ class Opened:
     field: Bounded
     x: Tensor
     noise: Noise
+
+    def family(self, target: int) -> Around:
+        """The maps around the input."""
+        return Around(self.field, target, self.x)
 
 
 @final

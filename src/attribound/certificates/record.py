@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
+from attribound.bounds.budgets import Budget
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.laws import LAWS, Law
 from attribound.bounds.registry import FACTS
@@ -153,11 +154,12 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
         law_type = LAWS.get(self.noise.kind)
         if law_type is None:
             raise ValueError(f"noise {self.noise.kind!r}, expected {' or '.join(LAWS)}")
-        law = _law(law_type, self.dim, getattr(self.noise, law_type.parameter), self.noise.units)
+        budget = _budget(self.noise.units)
+        law = _law(law_type, budget.dim(self.dim), getattr(self.noise, law_type.parameter))
         if not set(self.facts) <= set(FACTS):
             raise ValueError(f"unknown facts {', '.join(sorted(set(self.facts) - set(FACTS)))}")
         facts = [FACTS[name].from_json(stored) for name, stored in self.facts.items()]
-        return Evidence.of(law, self.bound.limit, *facts)
+        return Evidence.of(law, self.bound.limit, *facts, budget=budget)
 
     @property
     def stated_reasons(self) -> tuple[StatedReason, ...]:
@@ -171,9 +173,15 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
 
 
 @lru_cache(maxsize=64)
-def _law(kind: type[Law], dim: int, scale: float, units: tuple[float, ...] | None) -> Law:
+def _law(kind: type[Law], dim: int, value: float) -> Law:
     """The law of a record; the records of a run share it."""
-    return kind(dim, scale, units)
+    return kind(dim, value)
+
+
+@lru_cache(maxsize=64)
+def _budget(units: tuple[float, ...] | None) -> Budget:
+    """The budget of a record, shared likewise."""
+    return Budget(units)
 
 
 class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -109,7 +109,7 @@ def _disagreements(certificate: Certificate) -> list[str]:
         "map_radius": (record.map_radius, evidence.fact(Closeness).radius),
         "map_radius again": (record.map_radius, _radius_again(certificate)),
         "the subject's noise": (record.subject.noise, law.spec),
-        "the subject's units": (record.subject.units, law.units),
+        "the subject's units": (record.subject.units, evidence.budget.units),
         "the subject's seed": (record.subject.seed, record.seed),
         "the subject's item": (record.subject.item, record.item),
         "the subject's attribution": (record.subject.attribution, record.attribution),

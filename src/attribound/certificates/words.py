@@ -115,7 +115,7 @@ def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     if epsilon <= largest or largest == 0:
         return f"{start}: norm / limit is only {kappa:.3g}; a model trained with noise would raise it"
     certified = "that follows from the ASSUMED limit (not a certificate)" if certificate.assumed else "certified"
-    needed, reached = law.scale * epsilon / largest, certificate.cosine(epsilon)
+    needed, reached = law.value * epsilon / largest, certificate.cosine(epsilon)
     return (
         f"{start}: the largest epsilon {certified} is {round_down(largest)}; {law.parameter} >= {needed:.3g} would do "
         f"if the norm stayed at {kappa:.3g} of its limit (attribound.min_radius measures it)"

@@ -54,6 +54,14 @@ class Bounded(MapWrapper):
         return self.bound(maps.flatten(1).double()).view(maps.shape)
 
 
+def bounded(field: Field) -> Bounded:
+    """The field, if it has a limit; a FieldError that says how to give it one."""
+    if isinstance(field, Bounded):
+        return field
+    kind = type(field).__name__
+    raise FieldError(f"expected a field with a limit, e.g. Unit({kind}(...)), got {kind}")
+
+
 @final
 class Unit(Bounded):
     """g / ||g||, and 0 where g = 0: limit 1 by construction. The default choice.

@@ -48,9 +48,8 @@ class AttackTable(SurveyTable):
 
 def worst_attack(settings: Settings, subject: Opened, claim: Certificate, epsilon: float) -> AttackResult:
     """The strongest of one long climb and several short ones."""
-    problem = make_problem(
-        subject.field, subject.x, claim.target, subject.noise, epsilon, samples=SCORED, seed=settings.seed
-    )
+    family = subject.family(claim.target)
+    problem = make_problem(family, subject.noise, epsilon, samples=SCORED, seed=settings.seed)
     attacks: list[Attack] = [
         Direct(steps=settings.steps, rescore_samples=SCORED, **CLIMB),
         Direct(restarts=settings.restarts, rescore_samples=SCORED, **SHORT),

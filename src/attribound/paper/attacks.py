@@ -50,7 +50,8 @@ class Attacks(AttackTable):
             least = cosine_bound_paper(claim.norm_lower, claim.limit, claim.evidence.moved_fraction(epsilon))
             measured |= {f"found {epsilon:g}": worst.cosine, f"confirmed {epsilon:g}": 0}
             if worst.cosine < claim.cosine_paper(epsilon):
-                again = rescore(subject.field, subject.x, worst.delta, claim.target, subject.noise, CERTAIN, seed)
+                family = subject.family(claim.target)
+                again = rescore(family, family.at(worst.delta), subject.noise, CERTAIN, seed)
                 measured[f"confirmed {epsilon:g}"] = again.cosine_most < least
         return measured
 

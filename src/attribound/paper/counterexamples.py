@@ -17,6 +17,7 @@ from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.settings import Settings
 from attribound.paper.table import Table, number
 from attribound.randomness import Purpose, stream
+from attribound.sampling import Around
 
 DIM, RADIUS = 784, 1.0
 REGIONS = 0.021812
@@ -88,9 +89,9 @@ def _measure(settings: Settings, kind: str, epsilon: float) -> tuple[float, floa
         x[0], x[1] = 0.5 - step / 2, 0.5 + step / 2
         # Two entries z_i * (+-1) with |z_i| <= max |x_i| + r + epsilon on both balls.
         limit = math.sqrt(2) * float(x.abs().max() + RADIUS + epsilon)
-    view = View(field, 0, UniformBall(RADIUS), settings.samples)
+    views = [View(Around(field, 0, point), UniformBall(RADIUS), settings.samples) for point in (x, x + delta)]
     # The same draws on both sides, each with both signs.
-    before, after = (view.draws(z, stream(Purpose.FIGURE, settings.seed))[0].mean(dim=0) for z in (x, x + delta))
+    before, after = (view.draws(stream(Purpose.FIGURE, settings.seed))[0].mean(dim=0) for view in views)
     return min(float(before.norm()) / limit, 1.0), _cosine(before, after)
 
 

@@ -17,6 +17,7 @@ from attribound.paper.settings import Settings, predicted
 from attribound.paper.table import Table
 from attribound.randomness import Purpose, stream
 from attribound.report import plots
+from attribound.sampling import Around
 
 SIGMA = 0.2
 SIDE = 64
@@ -65,8 +66,9 @@ def _measure(settings: Settings, model: str) -> list[dict[str, Any]]:
         target = predicted(network, image)
         maps = {}
         for name, noise in _noises(image.numel()).items():
-            view, generator = View(field, target, noise, settings.samples), stream(Purpose.FIGURE, settings.seed, item)
-            maps[name] = _packed(view.map(image, generator).view_as(image).sum(dim=0, keepdim=True))
+            view = View(Around(field, target, image), noise, settings.samples)
+            values = view.map(stream(Purpose.FIGURE, settings.seed, item)).view_as(image)
+            maps[name] = _packed(values.sum(dim=0, keepdim=True))
         rows.append({"target": target, "maps": maps})
     return rows
 

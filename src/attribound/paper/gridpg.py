@@ -17,6 +17,7 @@ from attribound.paper.published import GRIDPG
 from attribound.paper.settings import Settings, predicted
 from attribound.paper.table import Table, kept, number
 from attribound.randomness import Purpose, stream
+from attribound.sampling import Around
 
 SIGMA = 0.1
 MODEL = "cifar10-resnet20"
@@ -74,8 +75,8 @@ def _measure(settings: Settings) -> dict[str, list[float]]:
         for position, image in enumerate(images):
             target = predicted(network, image)
             for name, noise in _noises(grid.numel()).items():
-                view = View(field, target, noise, settings.samples)
-                values = view.map(grid, stream(Purpose.FIGURE, settings.seed, item)).view_as(grid)
+                view = View(Around(field, target, grid), noise, settings.samples)
+                values = view.map(stream(Purpose.FIGURE, settings.seed, item)).view_as(grid)
                 shares[name].append(grid_pointing_game(values, position, 2))
     return {name: kept(values) for name, values in shares.items()}
 
@@ -108,7 +109,7 @@ def _certify(settings: Settings) -> dict[str, list[float]]:
 
 
 def _noises(dim: int) -> dict[str, Noise | None]:
-    return {"IG": None, **{kind: NoiseOf(law, law.scale_of(SIGMA, dim)) for kind, law in LAWS.items()}}
+    return {"IG": None, **{kind: NoiseOf(law, law.value_of(SIGMA, dim)) for kind, law in LAWS.items()}}
 
 
 def _grids(settings: Settings, network: torch.nn.Module) -> list[torch.Tensor]:

@@ -13,7 +13,7 @@ from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.settings import Settings, predicted
 from attribound.paper.table import Table, kept
 from attribound.randomness import Purpose
-from attribound.sampling import Plan, Source, estimate
+from attribound.sampling import Around, AtPoint, Plan, estimate
 from attribound.sampling.norm import Norm
 
 MODEL = "mnist-cnn"
@@ -71,12 +71,12 @@ def _piece(settings: Settings, radius: float, item: int) -> Piece:
 
 def _measure(settings: Settings, radius: float, item: int) -> dict[str, Any]:
     network, image, noise = settings.network(settings.model or MODEL), settings.images()[item], UniformBall(radius)
-    field, target, count = make_field(network), predicted(network, image), settings.samples
+    family, count = Around(make_field(network), predicted(network, image), image), settings.samples
     moved = noise.law(image.numel()).moved_fraction(EPSILON)
 
     def draws(part: int, planned: int) -> torch.Tensor:
-        source = Source(field, image, target, noise, settings.seed + part, item, Purpose.FIGURE)
-        return torch.cat([chunk.maps for chunk in source.chunks(planned)])
+        design = AtPoint(noise, settings.seed + part, item, Purpose.FIGURE)
+        return torch.cat([chunk.maps for chunk in design.rounds(family, planned)])
 
     halves = [draws(part, TRUE * count // 2).mean(dim=0) for part in range(2)]
     truth = max(float(halves[0] @ halves[1]), 0.0) ** 0.5
@@ -87,8 +87,9 @@ def _measure(settings: Settings, radius: float, item: int) -> dict[str, Any]:
         low, high = norm_interval_paper(mean, variance, samples=count, alpha=ALPHA)
         ends = [float(cosine_bound_paper(min(end, 1.0), 1.0, moved)) for end in (low, high)]
         # The norm's statistic alone, as a certificate has it, but with the whole alpha.
-        source = Source(field, image, target, noise, settings.seed + repetition)
-        lower = float(estimate(source, Plan(count, ALPHA), image.shape, [Norm(share=1.0)]).evidence.norm_lower)
+        design = AtPoint(noise, settings.seed + repetition)
+        found = estimate(family, design, Plan(count, ALPHA), image.shape, [Norm(share=1.0)])
+        lower = float(found.evidence.norm_lower)
         for key, value in zip(measured, (ends[1] - ends[0], low / truth, lower / truth), strict=True):
             measured[key].append(value)
     return {key: kept(values) for key, values in measured.items()}

@@ -3,8 +3,6 @@
 import statistics
 from typing import Any, final
 
-import torch
-
 from attribound.attacks import attack
 from attribound.attacks.score import Score, rescore
 from attribound.fields import IntegratedGradients, Saliency
@@ -14,6 +12,7 @@ from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.published import TABLE1
 from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS, Settings, predicted
 from attribound.paper.table import Table, kept, number
+from attribound.sampling import Around
 
 METHODS = ("SM", "SmoothSM", "IG", "SmoothIG")
 METRICS = ("top-k", "Kendall")
@@ -93,8 +92,8 @@ def _measure(settings: Settings, model: str, method: str) -> dict[str, Any]:
     scores = _scores([result.score for result in attacked], k)
     if noise is None:
         return scores
-    nothing, seed = torch.zeros_like(images[0]), settings.seed
-    unharmed = [rescore(field, x, nothing, predicted(network, x), noise, scored, seed) for x in images]
+    families = [Around(field, predicted(network, x), x) for x in images]
+    unharmed = [rescore(one, one, noise, scored, settings.seed) for one in families]
     return {**scores, "unharmed": _scores(unharmed, k)}
 
 

@@ -32,7 +32,8 @@ class _AtCertified(AttackTable):
         epsilon = claim.max_epsilon_paper(COSINE)
         worst = worst_attack(settings, subject, claim, epsilon)
         scaled, seed = worst.delta * (claim.max_epsilon(COSINE) / epsilon), settings.seed + claim.item
-        sound = rescore(subject.field, subject.x, scaled, claim.target, subject.noise, SCORED, seed)
+        family = subject.family(claim.target)
+        sound = rescore(family, family.at(scaled), subject.noise, SCORED, seed)
         return dict(zip(MEASURED, (worst.cosine, sound.cosine), strict=True))
 
 

@@ -119,7 +119,7 @@ def prove(blocks: Sequence[Block], count: int, cosines: Sequence[float], drawn: 
     anything, classes = np.zeros(count, bool), np.zeros(count, np.int64)
     curves: dict[int, list[int]] = {}
     for block in blocks:
-        tiny = np.array([_TINY * block.evidence.law.scale])
+        tiny = np.array([_TINY * block.evidence.law.value])
         anything[block.rows] = block.evidence.cosine(tiny)[:, 0] >= 0
         if not scale.count:
             continue

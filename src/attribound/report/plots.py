@@ -281,7 +281,7 @@ def _finish(axes: Axes, title: str) -> None:
 
 def _draw_curve(axes: Axes, certificate: Certificate) -> None:
     """Certified cosine over epsilon, with the paper's invalid curve dashed."""
-    end = max(certificate.max_epsilon(0.0) * 1.25, 1e-6 * certificate.law.scale)
+    end = max(certificate.max_epsilon(0.0) * 1.25, 1e-6 * certificate.law.value)
     epsilons = np.linspace(0, end, 81)
     certified = certificate.evidence.cosine(epsilons)
     paper = np.array([certificate.cosine_paper(epsilon) for epsilon in epsilons])

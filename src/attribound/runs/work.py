@@ -23,6 +23,7 @@ from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
 from attribound.runs.config import RunConfig
 from attribound.runs.tasks import Outcome, Task
+from attribound.sampling.families import noisy
 
 _NOISY_COPIES = 32
 
@@ -131,7 +132,7 @@ class Worker:
         """Share of noisy copies that are classified as labelled."""
         generator = stream(Purpose.ACCURACY, self.config.seed, item, 0, x.device)
         with torch.no_grad():
-            logits = forward(self.model, self.noise.copies(x, _NOISY_COPIES, generator))
+            logits = forward(self.model, noisy(x, self.noise, _NOISY_COPIES, generator))
         return float((logits.argmax(dim=1) == label).double().mean())
 
 

@@ -1,6 +1,6 @@
-"""The one sampling loop: noise, field, block means, checks. Everything that needs draws takes them from here."""
+"""Draws of maps: the one sampling loop. Everything that needs draws takes them from here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -9,10 +9,11 @@ from torch import Tensor
 
 from attribound.checks import NORM_SLACK
 from attribound.errors import LimitError, NonFiniteError
-from attribound.fields.base import Explanation, Field, Target, forward
-from attribound.fields.bounded import Bounded
+from attribound.fields.base import Explanation, Field, forward
+from attribound.fields.bounded import bounded
 from attribound.noise import Noise
 from attribound.randomness import Purpose, stream
+from attribound.sampling.families import Family
 from attribound.sampling.statistic import Draws
 
 _CHUNK_ROWS = 256
@@ -22,25 +23,19 @@ _BATCH_NUMBERS = 2**20
 
 @final
 @dataclass(frozen=True)
-class Source:
-    """Where draws come from: everything they depend on.
+class AtPoint:
+    """The design that looks around one point: independent noise on the parameters.
 
     Attributes:
-        field: the bounded attribution.
-        x: one input, any shape.
-        target: the class that is explained.
         noise: the noise.
         seed: seed of the run.
         item: number of the input in the run.
         purpose: what the draws are for; purposes share no stream.
         batch: most rows per model call; None sizes it by the input.
         classes: whether the model's class at every draw is wanted too.
-        parts: at least so many chunks, the first of which is the pilot.
+        parts: the least number of chunks, the first of which is the pilot.
     """
 
-    field: Bounded
-    x: Tensor
-    target: int
     noise: Noise
     seed: int = 0
     item: int = 0
@@ -49,50 +44,43 @@ class Source:
     classes: bool = False
     parts: int = 16
 
-    def chunk_rows(self, planned: int) -> int:
+    def chunk_rows(self, family: Family, planned: int) -> int:
         """Draws per chunk: at least `parts` chunks, and none too large for memory."""
-        fitting = max(_CHUNK_NUMBERS // (self.x.numel() * self.field.block), 1)
+        fitting = max(_CHUNK_NUMBERS // (family.x.numel() * family.field.block), 1)
         return min(_CHUNK_ROWS, fitting, max(planned // self.parts, 1))
 
-    def chunks(self, planned: int) -> Iterator[Draws]:
+    def rounds(self, family: Family, planned: int) -> Iterator[Draws]:
         """Chunks of independent draws, `planned` in all: checked, flat and float64."""
-        field, rows, done, index = self.field, self.chunk_rows(planned), 0, 0
+        field, rows, done, index = bounded(family.field), self.chunk_rows(family, planned), 0, 0
         while done < planned:
             count = min(rows, planned - done)
-            generator = stream(self.purpose, self.seed, self.item, index, self.x.device)
-            points = self.noise.copies(self.x, count * field.block, generator)
-            maps, classes = self._explain(points, generator)
+            generator = stream(self.purpose, self.seed, self.item, index, family.origin.device)
+            shifts = self.noise.draw(count * field.block, family.origin, generator)
+            maps, classes = self._explain(family, shifts, generator)
             check_maps(maps, field.limit, done * field.block)
             if field.block > 1:
                 maps = maps.view(count, field.block, -1).mean(dim=1)
             yield Draws(maps, classes)
             done, index = done + count, index + 1
 
-    def _explain(self, points: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-        parts = list(explained(self.field, points, self.target, generator=generator, batch=self.batch))
+    def _explain(self, family: Family, shifts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        batch = batch_rows(family.field, family.x, self.batch)
+        parts = list(explained(family, shifts.split(batch), generator))
         maps = _joined([part.maps.detach().flatten(1) for part in parts])
         if not self.classes:
             return maps, None
-        batch = batch_rows(self.field, points[0], self.batch)
         logits = [part.logits for part in parts if part.logits is not None]
         if len(logits) < len(parts):
             with torch.no_grad():
-                logits = [forward(self.field.model, part) for part in points.split(batch)]
+                logits = [forward(family.field.model, family.inputs(part)) for part in shifts.split(batch)]
         return maps, predicted(_joined(logits)).cpu()
 
 
-def explained(
-    field: Field,
-    points: Tensor,
-    target: Target,
-    *,
-    generator: torch.Generator,
-    batch: int | None = None,
-) -> Iterator[Explanation]:
-    """Explanations of many points, batch by batch."""
+def explained(family: Family, parts: Iterable[Tensor], generator: torch.Generator) -> Iterator[Explanation]:
+    """Explanations after many changes, batch by batch."""
     with torch.enable_grad():
-        for part in points.split(batch_rows(field, points[0], batch)):
-            yield field.explain(part, target, generator=generator)
+        for part in parts:
+            yield family.explain(part, generator=generator)
 
 
 def batch_rows(field: Field, x: Tensor, batch: int | None) -> int:

@@ -17,8 +17,10 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Fact
 from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
-from attribound.sampling.draws import Source
+from attribound.fields.bounded import bounded
+from attribound.sampling.draws import AtPoint
 from attribound.sampling.error_bars import CellErrors
+from attribound.sampling.families import Family
 from attribound.sampling.moments import FourthMoments
 from attribound.sampling.norm import Norm
 from attribound.sampling.orders import PairOrders
@@ -99,7 +101,8 @@ def default_statistics(
 
 
 def estimate(
-    source: Source,
+    family: Family,
+    design: AtPoint,
     plan: Plan,
     shape: Sequence[int],
     statistics: Sequence[Statistic] | None = None,
@@ -108,18 +111,19 @@ def estimate(
     """Sample the smoothed attribution of one input.
 
     Args:
-        source: field, input, noise and seed.
+        family: the maps.
+        design: where they are drawn.
         plan: samples, alpha and when to stop.
         shape: shape of the field's map.
         statistics: what to prove; default: what every certificate rests on. The first is the norm.
         progress: called with (samples done, samples planned).
     """
-    started, block = time.perf_counter(), source.field.block
+    started, block = time.perf_counter(), family.field.block
     chosen = list(default_statistics() if statistics is None else statistics)
-    state = _State(source, plan, chosen, math.prod(shape))
+    state = _State(family, design, plan, chosen, math.prod(shape))
     looks, look = _looks(state.chunks), 0
     stopped: Stopped = "budget"
-    for number, draws in enumerate(source.chunks(state.planned), 1):
+    for number, draws in enumerate(design.rounds(family, state.planned), 1):
         state.take(draws, first=number == 1)
         if progress:
             progress(state.norm.count * block, state.planned * block)
@@ -143,14 +147,14 @@ def estimate(
 class _State:
     """The statistics of one estimate."""
 
-    def __init__(self, source: Source, plan: Plan, statistics: Sequence[Statistic], size: int) -> None:
-        self.source, self.plan, self.statistics = source, plan, statistics
+    def __init__(self, family: Family, design: AtPoint, plan: Plan, statistics: Sequence[Statistic], size: int) -> None:
+        self.field, self.budget = bounded(family.field), design.noise.budget
+        self.plan, self.statistics = plan, statistics
         self.norm = next(one for one in statistics if isinstance(one, Norm))
-        self.planned = max(plan.samples // source.field.block, 2)
-        self.chunks = math.ceil(self.planned / source.chunk_rows(self.planned))
-        self._law = source.noise.law(source.x.numel())
-        field = source.field
-        self._setting = Setting(size, field.limit, self.planned, self._law, field.block, plan.alpha)
+        self.planned = max(plan.samples // family.field.block, 2)
+        self.chunks = math.ceil(self.planned / design.chunk_rows(family, self.planned))
+        self._law = design.noise.law(family.origin.numel())
+        self._setting = Setting(size, self.field.limit, self.planned, self._law, self.field.block, plan.alpha)
 
     def take(self, draws: Draws, *, first: bool) -> None:
         """Give a chunk to every statistic."""
@@ -188,8 +192,8 @@ class _State:
         return share if statistic.anytime or look == 0 else confidence.spend(share, look)
 
     def _evidence(self, facts: Facts) -> Evidence:
-        stated = {type(fact): fact for fact in self.source.field.stated}
-        return Evidence(self._law, self.source.field.limit, {**facts, **stated})
+        stated = {type(fact): fact for fact in self.field.stated}
+        return Evidence(self._law, self.field.limit, {**facts, **stated}, self.budget)
 
 
 def _keep(facts: dict[type[Fact], Fact], fact: Fact | None) -> None:

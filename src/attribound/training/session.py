@@ -124,7 +124,7 @@ def measure(model: nn.Module, test: Dataset, noise: Noise) -> dict[str, Any]:
         "test_inputs": len(test),
         "test_accuracy": accuracy(model, test),
         "test_accuracy_noisy": accuracy(model, test, noise=noise),
-        "noise": {"kind": law.kind, "scale": law.scale, "sigma": law.sigma},
+        "noise": {"kind": law.kind, "scale": law.value, "sigma": law.sigma},
     }
 
 

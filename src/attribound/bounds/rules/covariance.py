@@ -35,6 +35,10 @@ class Covariance(Rule):
     name, words = "covariance", "the covariance rule (length, limit and spread)"
     needs = (Length, Spread)
 
+    def applies(self, evidence: "Evidence") -> bool:
+        """Only for laws whose likelihood ratio can be truncated."""
+        return super().applies(evidence) and evidence.law.levels > 0
+
     def cosine(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """From the smallest sine over all truncations."""
         limit = np.asarray(evidence.limit, np.float64)

@@ -1,11 +1,11 @@
 """The one interface of laws of noise: everything that the mathematics asks about a law.
 
-A law with units per feature is the same law in the space x / units: epsilon then counts units (docs/theory).
+A law lives in unit coordinates (`attribound.bounds.budgets`): it knows neither units nor inputs. It must answer the
+moved fraction. Truncations (`levels` > 0), the normal shift and the curvature are capabilities: the rules that need one
+say nothing for a law without it.
 """
 
-import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
@@ -13,53 +13,47 @@ import numpy as np
 from attribound import checks as check
 from attribound.bounds.truncation import ROUNDING, Truncation
 from attribound.checks import FloatArray, Number
-from attribound.errors import ArgumentError
 
 INVERTED = 1e-10
 """Relative error allowed to inverse functions, far more than they have."""
 
 
-@dataclass(frozen=True)
 class Law(ABC):
-    """A law of noise on inputs of a given size; it is rotation invariant once features are divided by their units.
+    """A rotation-invariant law of noise. Subclasses are frozen dataclasses of `dim` and one parameter.
 
     Attributes:
-        dim: number of input features.
-        scale: the law's one parameter, named `parameter`.
-        units: deviation of each feature relative to the law's own; None: 1 for all.
+        dim: the number of parameters that it moves.
+        sigma: standard deviation of one of them, in its unit: what makes two laws comparable.
+        radius: radius of the uniform ball with the same energy, sigma sqrt(dim + 2).
+        kind: what people type before the colon.
+        parameter: which of `radius` and `sigma` is the law's own parameter.
+        radial: whether a draw is a normal vector stretched to another length (see `stretch`), or just scaled.
+        levels: how many truncations are worth trying; 1 if one is the best for every question; 0: it has none.
     """
 
     dim: int
-    scale: float
-    units: tuple[float, ...] | None = None
+    sigma: float
+    radius: float
     kind: ClassVar[str]
-    """What people type before the colon."""
     parameter: ClassVar[str]
-    """What `scale` is called: it is one of the two keys `radius` and `sigma` of a record."""
     radial: ClassVar[bool]
-    """Whether a draw is a normal vector stretched to another length (see `stretch`), or just scaled."""
-    levels: ClassVar[int]
-    """How many truncations are worth trying; 1 if one of them is the best for every question."""
+    levels: ClassVar[int] = 0
+
+    @abstractmethod
+    def __init__(self, dim: int, value: float) -> None:
+        """Every law is made of a dimension and its parameter."""
 
     def __post_init__(self) -> None:
-        check.dimension(self.dim)
-        check.positive(self.parameter, self.scale)
-        if self.units is not None:
-            check.positive("scale", self.units)
-            if len(self.units) != self.dim:
-                raise ArgumentError(f"expected one unit per feature ({self.dim}), got {len(self.units)}")
+        check.count("dim", self.dim)
+        check.positive(self.parameter, self.value)
 
     # --- for people ----------------------------------------------------------------------------------------
 
     @property
-    @abstractmethod
-    def sigma(self) -> float:
-        """Standard deviation of one feature, in its unit: what makes two laws comparable."""
-
-    @property
-    def radius(self) -> float:
-        """Radius of the uniform ball with the same energy: sigma sqrt(dim + 2)."""
-        return self.sigma * math.sqrt(self.dim + 2)
+    @final
+    def value(self) -> float:
+        """The law's own parameter, whatever its name."""
+        return float(getattr(self, self.parameter))
 
     @property
     @abstractmethod
@@ -67,13 +61,14 @@ class Law(ABC):
         """The law in words."""
 
     @property
+    @final
     def spec(self) -> str:
-        """What people type: `kind:scale`."""
-        return f"{self.kind}:{self.scale!r}"
+        """What people type: `kind:value`."""
+        return f"{self.kind}:{self.value!r}"
 
     @classmethod
     @abstractmethod
-    def scale_of(cls, sigma: float, dim: int) -> float:
+    def value_of(cls, sigma: float, dim: int) -> float:
         """The parameter at which every feature has standard deviation sigma."""
 
     # --- for the rules -------------------------------------------------------------------------------------
@@ -81,7 +76,7 @@ class Law(ABC):
     @classmethod
     @abstractmethod
     def moved(cls, ratio: Number, dim: Number | None) -> FloatArray:
-        """Fraction of the noise's mass that a shift of length ratio * scale moves."""
+        """Fraction of the noise's mass that a shift of length ratio * value moves."""
 
     @classmethod
     @abstractmethod
@@ -91,20 +86,20 @@ class Law(ABC):
     @final
     def moved_fraction(self, epsilon: Number) -> FloatArray:
         """Fraction of the noise moved by a shift of length epsilon."""
-        return self.moved(check.non_negative("epsilon", epsilon) / self.scale, self.dim)
+        return self.moved(check.non_negative("epsilon", epsilon) / self.value, self.dim)
 
     @final
     def epsilon_at(self, moved: Number) -> FloatArray:
         """The shift that moves this fraction of the noise."""
-        return self.scale * self.ratio_at(moved, self.dim)
+        return self.value * self.ratio_at(moved, self.dim)
 
-    @abstractmethod
     def truncate(self, epsilon: FloatArray, level: FloatArray) -> Truncation:
         """The likelihood ratio of a shift by epsilon, truncated at a level (any level gives a valid one)."""
+        raise NotImplementedError(f"{self.kind} noise has no truncations")
 
-    @abstractmethod
     def level_range(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Where the best level is to be sought."""
+        raise NotImplementedError(f"{self.kind} noise has no truncations")
 
     @property
     @abstractmethod
@@ -148,4 +143,4 @@ class Law(ABC):
 
     def stretch(self, lengths: FloatArray, uniform: FloatArray) -> FloatArray:
         """Factors that turn normal vectors of these lengths into draws, given one uniform number each."""
-        return np.full(len(lengths), self.scale)
+        return np.full(len(lengths), self.value)

@@ -1,0 +1,78 @@
+"""How large a change is: a budget is a value that measures changes and has words for them.
+
+A change has parameters t, and t = 0 is no change. A budget's units say how much of each parameter counts as one; a
+parameter whose unit is 0 does not move. Laws of noise live in unit coordinates t / units and know nothing of units.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from attribound import checks as check
+from attribound.checks import FloatArray
+from attribound.errors import ArgumentError
+
+
+@final
+@dataclass(frozen=True)
+class Budget:
+    """All changes up to an l2 size, which counts units.
+
+    Attributes:
+        units: how much of each parameter counts as one; None: 1 for all.
+    """
+
+    units: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.units is not None and not check.non_negative("scale", self.units).any():
+            raise ArgumentError("expected at least one `scale` above 0: nothing would move")
+
+    @cached_property
+    def factors(self) -> FloatArray:
+        """The units as an array; a single 1 where all are."""
+        return np.ones(1) if self.units is None else np.asarray(self.units, np.float64)
+
+    @property
+    def moving(self) -> npt.NDArray[np.bool_]:
+        """Which parameters move; a single True where all do."""
+        return np.asarray(self.factors > 0)
+
+    @property
+    def smallest(self) -> float:
+        """The smallest unit of a parameter that moves."""
+        return float(self.factors[self.moving].min())
+
+    def dim(self, parameters: int) -> int:
+        """How many of so many parameters move: the dimension in which the noise lives."""
+        if self.units is None:
+            return parameters
+        if len(self.units) != parameters:
+            raise ArgumentError(f"expected one unit per feature ({parameters}), got {len(self.units)}")
+        return int(np.count_nonzero(self.moving))
+
+    def size(self, shift: FloatArray) -> float:
+        """The l2 length of shift / units; infinity where something moves that does not."""
+        flat = np.asarray(shift, np.float64).ravel()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            counted = np.where(flat == 0, 0.0, flat / self.factors)
+        return float(np.linalg.norm(counted))
+
+    @property
+    def measure(self) -> str:
+        """What a size counts, in a phrase."""
+        if self.units is None:
+            return "the l2 size of the change of the input"
+        fixed = "" if self.moving.all() else "; features with unit 0 do not change"
+        return f"the l2 size of the change of the input, each feature counted in its own unit{fixed}"
+
+    def words(self, size: str) -> str:
+        """The changes up to a size (already rounded) in a phrase, e.g. "change of l2 size up to 0.18"."""
+        return f"change of l2 size up to {size}" + ("" if self.units is None else " (in units of each feature)")
+
+
+PLAIN = Budget()
+"""Every number counts as it is."""

@@ -1,0 +1,39 @@
+"""Every law by the name that people type."""
+
+from attribound import checks as check
+from attribound.bounds.laws.ball import Ball
+from attribound.bounds.laws.base import Law
+from attribound.bounds.laws.normal import Normal
+from attribound.errors import ArgumentError
+
+LAWS: dict[str, type[Law]] = {
+    law.kind: law
+    for law in (
+        Ball,
+        Normal,
+    )
+}
+"""Every law; a new one adds a file and a line here, or a call of `register_law` from outside (docs/extend.md)."""
+
+
+def register_law(law: type[Law]) -> type[Law]:
+    """Make a law of another package known by its kind; usable as a decorator."""
+    if LAWS.setdefault(law.kind, law) is not law:
+        raise ArgumentError(f"there is a law called {law.kind!r} already")
+    return law
+
+
+def parse_law(spec: str, dim: int) -> Law:
+    """The law of `kind:value` in `dim` dimensions."""
+    kind, value = split_spec(spec)
+    return kind(dim, value)
+
+
+def split_spec(spec: str) -> tuple[type[Law], float]:
+    """The law's class and parameter in `kind:value`."""
+    kind, _, number = spec.partition(":")
+    try:
+        return LAWS[kind], float(check.positive("noise", float(number)))
+    except (KeyError, ValueError):
+        forms = " or ".join(f"{law.kind}:{law.parameter.upper()}" for law in LAWS.values())
+        raise ArgumentError(f"expected a noise, {forms} with a positive number, got {spec!r}") from None

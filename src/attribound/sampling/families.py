@@ -1,0 +1,112 @@
+"""Families: the maps of one input as a function of a change's parameters.
+
+Everything that draws or attacks sees a family and parameters t, never an input: t = 0 is the input as it is. Only a
+family knows how a change is made.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Self, final
+
+import torch
+from torch import Tensor
+
+from attribound.fields.base import Explanation, Field, forward
+from attribound.noise import Noise, working_dtype
+
+
+class Family(ABC):
+    """Maps of changed inputs.
+
+    Attributes:
+        field: the attribution.
+        target: the class that is explained.
+        x: the input at the origin.
+    """
+
+    field: Field
+    target: int
+    x: Tensor
+
+    @property
+    @abstractmethod
+    def origin(self) -> Tensor:
+        """The parameters of no further change, all zero: their shape, precision and device."""
+
+    @property
+    @abstractmethod
+    def shift(self) -> Tensor:
+        """How far the origin is from where the family began, in parameters, float64."""
+
+    @abstractmethod
+    def inputs(self, t: Tensor) -> Tensor:
+        """(n, ...) the inputs after n changes; differentiable in t."""
+
+    @abstractmethod
+    def at(self, t: Tensor) -> Self:
+        """The same family, seen from the input after the change t."""
+
+    @abstractmethod
+    def over(self, field: Field) -> Self:
+        """The same changes with another field."""
+
+    def explain(
+        self, t: Tensor, *, generator: torch.Generator | None = None, create_graph: bool = False
+    ) -> Explanation:
+        """Maps after n changes."""
+        return self.field.explain(self.inputs(t), self.target, generator=generator, create_graph=create_graph)
+
+    @final
+    def prediction(self) -> int:
+        """The model's class at the origin."""
+        with torch.no_grad():
+            return int(forward(self.field.model, self.inputs(self.origin[None])).argmax(dim=1))
+
+
+@final
+@dataclass(frozen=True)
+class Around(Family):
+    """Any change of the input's own numbers: x + t.
+
+    Attributes:
+        start: the input where the family began; None: x itself.
+    """
+
+    field: Field
+    target: int
+    x: Tensor
+    start: Tensor | None = None
+
+    @property
+    def origin(self) -> Tensor:
+        """Zeros like the input."""
+        return torch.zeros_like(self.x)
+
+    @property
+    def shift(self) -> Tensor:
+        """What was added, as far as the input's precision kept it."""
+        return self.x.double() - (self.x if self.start is None else self.start).double()
+
+    def inputs(self, t: Tensor) -> Tensor:
+        """X + t, in the input's own precision."""
+        return plus(self.x, t)
+
+    def at(self, t: Tensor) -> "Around":
+        """Around x + t."""
+        return Around(
+            self.field, self.target, self.x + t.to(self.x.dtype), self.x if self.start is None else self.start
+        )
+
+    def over(self, field: Field) -> "Around":
+        """The same input."""
+        return replace(self, field=field)
+
+
+def noisy(x: Tensor, noise: Noise, count: int, generator: torch.Generator) -> Tensor:
+    """(count, *x.shape) noisy copies of one input, in its own precision."""
+    return plus(x, noise.draw(count, x, generator))
+
+
+def plus(x: Tensor, t: Tensor) -> Tensor:
+    """X + t in the precision of x, added in at least float32; differentiable in both."""
+    return (x.to(working_dtype(x.dtype)) + t).to(x.dtype)

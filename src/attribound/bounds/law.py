@@ -6,6 +6,7 @@ A law with units per feature is the same law in the space x / units: epsilon the
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, final
 
 import numpy as np
@@ -48,6 +49,11 @@ class Law(ABC):
             check.positive("scale", self.units)
             if len(self.units) != self.dim:
                 raise ArgumentError(f"expected one unit per feature ({self.dim}), got {len(self.units)}")
+
+    @cached_property
+    def smallest_unit(self) -> float:
+        """The smallest unit of any feature."""
+        return 1.0 if self.units is None else min(self.units)
 
     # --- for people ----------------------------------------------------------------------------------------
 
@@ -113,7 +119,7 @@ class Law(ABC):
 
     @property
     def curvature(self) -> float | None:
-        """Bound on the Hessian of any output in [0, 1] smoothed with this noise; None: there is none."""
+        """Bound on the Hessian, in x / units, of any output in [0, 1] smoothed with this noise; None: there is none."""
         return None
 
     def normal_shift(self, epsilon: Number) -> FloatArray | None:

@@ -39,7 +39,8 @@ class Noise(ABC):
         law = self.law(like.numel())
         dtype = working_dtype(like.dtype)
         draws = torch.randn(count, *like.shape, generator=generator, dtype=dtype, device=like.device)
-        flat = draws.view(count, -1)
+        # Units may lie beyond float32 where noise in those units does not.
+        flat = draws.view(count, -1) if law.units is None else draws.view(count, -1).double()
         if law.radial:
             uniform = torch.rand(count, generator=generator, dtype=torch.float64, device=like.device)
             lengths = torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64)
@@ -47,16 +48,20 @@ class Noise(ABC):
             flat.mul_(factors.to(flat)[:, None])
         else:
             flat.mul_(law.scale)
-        return draws if law.units is None else flat.mul_(torch.tensor(law.units).to(flat)).view_as(draws)
+        if law.units is not None:
+            flat.mul_(torch.tensor(law.units, dtype=torch.float64, device=like.device))
+        return flat.to(dtype).view_as(draws)
 
     @final
     def copies(self, x: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """(count, *x.shape) noisy copies of one input, in its own precision; differentiable in x."""
+        _check_precision(self.law(x.numel()), x)
         return (x.to(working_dtype(x.dtype)) + self.draw(count, x, generator)).to(x.dtype)
 
     @final
     def onto(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
         """(B, ...) every row of a batch with noise of its own."""
+        _check_precision(self.law(inputs[0].numel()), inputs.abs().amax(dim=0))
         return (inputs.to(working_dtype(inputs.dtype)) + self.draw(len(inputs), inputs[0], generator)).to(inputs.dtype)
 
 
@@ -146,3 +151,23 @@ def noise_of(law: Law) -> Noise:
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
     """The precision in which noise is drawn and added: float64 inputs keep theirs, all others use float32."""
     return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+_FARTHEST = 40.0
+"""Deviations that no draw exceeds: beyond, the normal density is below the smallest float64."""
+
+
+def _check_precision(law: Law, x: Tensor) -> None:
+    """Raise where the precision of x cannot hold the noise: it would not be the law's (docs/theory/README.md)."""
+    kind, name = torch.finfo(x.dtype), str(x.dtype).removeprefix("torch.")
+    sizes = x.detach().flatten().abs().double()
+    units = torch.ones(1, dtype=torch.float64) if law.units is None else torch.tensor(law.units, dtype=torch.float64)
+    deviations = (units * law.sigma).to(x.device).expand_as(sizes)
+    spacing = (sizes * kind.eps).clamp(min=kind.tiny)
+    lost, beyond = deviations < spacing, sizes + _FARTHEST * deviations > kind.max
+    if not bool((lost | beyond).any()):
+        return
+    worst = int((lost | beyond).nonzero()[0])
+    what = f"a deviation of {float(deviations[worst]):.3g} at the value {float(x.detach().flatten()[worst]):.6g}"
+    why = f"is less than {name} resolves ({float(spacing[worst]):.3g})" if lost[worst] else f"leaves {name}"
+    raise ArgumentError(f"expected noise that {name} can hold: {what} {why}; use float64 inputs or other units")

@@ -46,7 +46,7 @@ class Problem:
         reference: (m,) float64, the map before the attack.
         shape: the map's shape.
         label: the model's prediction for x.
-        units: what the budget counts for each feature; None: 1.
+        units: what the budget counts for each feature, float64; None: 1.
     """
 
     field: Field
@@ -61,15 +61,15 @@ class Problem:
 
     def at(self, delta: Tensor) -> Tensor:
         """The input after a change, which is counted in units."""
-        return self.x + (delta if self.units is None else delta * self.units)
+        return self.x + (delta if self.units is None else (delta * self.units).to(self.x))
 
     def in_units(self, change: Tensor) -> Tensor:
-        """A change of the input itself, counted in units."""
+        """A change of the input itself, counted in units; in float64 where there are any."""
         return change if self.units is None else change / self.units
 
     def pulled(self, slope: Tensor) -> Tensor:
         """The slope along changes counted in units, from the slope along the input."""
-        return slope if self.units is None else slope * self.units
+        return slope if self.units is None else (slope * self.units).to(slope)
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,7 +257,7 @@ def make_problem(
         reference=reference,
         shape=shape,
         label=_label(field.model, x),
-        units=None if units is None else torch.tensor(units).to(x).view(x.shape),
+        units=None if units is None else torch.tensor(units, dtype=torch.float64, device=x.device).view(x.shape),
     )
 
 

@@ -106,7 +106,7 @@ def replay(case: Case, opened: Opened, *, samples: int = REPLAY_SAMPLES, seed: i
     delta = case.delta.to(x)
     applied = ((x + delta).double() - x.double()).flatten()
     units = certificate.law.units
-    length = float((applied if units is None else applied / torch.tensor(units)).norm())
+    length = float((applied if units is None else applied / torch.tensor(units, dtype=torch.float64)).norm())
     score = rescore(opened.field, x, delta, certificate.target, opened.noise, samples, seed)
     # The claim is derived anew: a stored cosine is only a number.
     return Replay(certificate.cosine(case.finding.epsilon), case.finding.epsilon, length, score)

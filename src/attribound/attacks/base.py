@@ -20,14 +20,14 @@ from attribound.attacks.twins import smooth_twins
 from attribound.attacks.view import View
 from attribound.errors import FieldError, UnfitError
 from attribound.fields.base import Field, Model, forward
-from attribound.fields.rows import independent
+from attribound.fields.rows import independent, probe_rows
 from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
 from attribound.randomness import Purpose, stream
 
 Progress = Callable[[int, int], None]
 
-_SHORTENINGS, _PROBES = 12, 4
+_SHORTENINGS = 12
 
 _START = 0.5
 """Attacks start at a random change of this part of epsilon: at none at all, the slope of a cosine is zero."""
@@ -244,7 +244,7 @@ def make_problem(
     """State the problem: the reference map is sampled here, once."""
     generator = stream(Purpose.PROBE, seed, device=x.device)
     if noise is not None:
-        field = independent(field, noise.copies(x, _PROBES, generator), target)
+        field = independent(field, x, noise.copies(x, probe_rows(field), generator), target, generator)
     shape = tuple(field.attribute(x.expand(field.block, *x.shape), target, generator=generator).shape[1:])
     reference = View(field, target, noise, samples).map(x, stream(Purpose.REFERENCE, seed, device=x.device))
     units = None if noise is None else noise.law(x.numel()).units

@@ -23,6 +23,7 @@ from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
 from attribound.sampling.draws import Source
 from attribound.sampling.votes import mark_hot
+from attribound.sampling.witness import Witness
 
 
 @final
@@ -71,8 +72,10 @@ def pixel_votes(
     if source.field.block > 1:
         raise ArgumentError(f"expected one noisy input per map, got {source.field.block} with a random path")
     maps, rows = [], source.chunk_rows(planned or samples)
-    for draws in islice(source.chunks(planned or samples), -(-samples // rows)):
+    witness = Witness(source.x, source.seed, source.item)
+    for draws in islice(source.chunks(planned or samples, witness), -(-samples // rows)):
         maps.append(draws.maps.numpy())
+    witness.check()
     marks = certify_pixels(np.concatenate(maps)[:samples], fraction, guess=guess, needed=needed, alpha=alpha)
     return PixelMarks(marks, float(source.noise.law(source.x.numel()).majority_radius(needed)))
 

@@ -9,11 +9,13 @@ from torch import Tensor
 
 from attribound.checks import NORM_SLACK
 from attribound.errors import LimitError, NonFiniteError
-from attribound.fields.base import Explanation, Field, Target, forward
+from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
+from attribound.fields.exchange import Call
 from attribound.noise import Noise
 from attribound.randomness import Purpose, stream
 from attribound.sampling.statistic import Draws
+from attribound.sampling.witness import Witness
 
 _CHUNK_ROWS = 256
 _CHUNK_NUMBERS = 2**24
@@ -54,45 +56,37 @@ class Source:
         fitting = max(_CHUNK_NUMBERS // (self.x.numel() * self.field.block), 1)
         return min(_CHUNK_ROWS, fitting, max(planned // self.parts, 1))
 
-    def chunks(self, planned: int) -> Iterator[Draws]:
-        """Chunks of independent draws, `planned` in all: checked, flat and float64."""
+    def chunks(self, planned: int, witness: Witness | None = None) -> Iterator[Draws]:
+        """Chunks of independent draws, `planned` in all: checked, flat and float64.
+
+        Args:
+            planned: draws in all.
+            witness: sees every call; whoever takes the last draw lets it check once more.
+        """
         field, rows, done, index = self.field, self.chunk_rows(planned), 0, 0
         while done < planned:
             count = min(rows, planned - done)
             generator = stream(self.purpose, self.seed, self.item, index, self.x.device)
             points = self.noise.copies(self.x, count * field.block, generator)
-            maps, classes = self._explain(points, generator)
+            maps, classes = self._explain(points, generator, witness)
             check_maps(maps, field.limit, done * field.block)
             if field.block > 1:
                 maps = maps.view(count, field.block, -1).mean(dim=1)
             yield Draws(maps, classes)
             done, index = done + count, index + 1
 
-    def _explain(self, points: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-        parts = list(explained(self.field, points, self.target, generator=generator, batch=self.batch))
-        maps = _joined([part.maps.detach().flatten(1) for part in parts])
-        if not self.classes:
-            return maps, None
-        batch = batch_rows(self.field, points[0], self.batch)
-        logits = [part.logits for part in parts if part.logits is not None]
-        if len(logits) < len(parts):
-            with torch.no_grad():
-                logits = [forward(self.field.model, part) for part in points.split(batch)]
-        return maps, predicted(_joined(logits)).cpu()
-
-
-def explained(
-    field: Field,
-    points: Tensor,
-    target: Target,
-    *,
-    generator: torch.Generator,
-    batch: int | None = None,
-) -> Iterator[Explanation]:
-    """Explanations of many points, batch by batch."""
-    with torch.enable_grad():
-        for part in points.split(batch_rows(field, points[0], batch)):
-            yield field.explain(part, target, generator=generator)
+    def _explain(
+        self, points: Tensor, generator: torch.Generator, witness: Witness | None
+    ) -> tuple[Tensor, Tensor | None]:
+        maps, logits = list[Tensor](), list[Tensor]()
+        for part in points.split(batch_rows(self.field, self.x, self.batch)):
+            call = Call.make(self.field, part, self.target, generator, outputs=self.classes)
+            if witness is not None:
+                witness.see(call)
+            maps.append(call.answer.maps.flatten(1))
+            if call.answer.logits is not None:
+                logits.append(call.answer.logits)
+        return _joined(maps), predicted(_joined(logits)).cpu() if self.classes else None
 
 
 def batch_rows(field: Field, x: Tensor, batch: int | None) -> int:

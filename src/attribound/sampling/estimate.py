@@ -28,6 +28,7 @@ from attribound.sampling.radius import MapRadius
 from attribound.sampling.spread import SecondMoments
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 from attribound.sampling.votes import VoteCount
+from attribound.sampling.witness import Witness
 
 Progress = Callable[[int, int], None]
 Stopped = Literal["budget", "proved", "futile"]
@@ -119,7 +120,8 @@ def estimate(
     state = _State(source, plan, chosen, math.prod(shape))
     looks, look = _looks(state.chunks), 0
     stopped: Stopped = "budget"
-    for number, draws in enumerate(source.chunks(state.planned), 1):
+    witness = Witness(source.x, source.seed, source.item)
+    for number, draws in enumerate(source.chunks(state.planned, witness), 1):
         state.take(draws, first=number == 1)
         if progress:
             progress(state.norm.count * block, state.planned * block)
@@ -128,6 +130,7 @@ def estimate(
             stopped = state.decide(plan.until, look)
             if stopped != "budget":
                 break
+    witness.check()
     if stopped == "budget" and plan.until:
         look += 1
     return Estimate(

@@ -3,7 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo demo-photos test slow quick check bench soundness torture hashed audit docs dist browser clean
+PIP := $(BIN)/python -m pip install
+
+.PHONY: demo demo-photos test slow kernels quick check bench soundness torture hashed audit docs dist browser clean
 
 demo: $(READY)
 	$(BIN)/attribound demo
@@ -17,6 +19,13 @@ test: $(READY) browser
 # What `test` leaves out: ten thousand forged files, ten thousand attacked cells and the like, a quarter of an hour.
 slow: $(READY)
 	$(BIN)/python -m pytest -n 2 -m slow tests
+
+# What another processor computes: certificates and sampling with torch's plain kernels, stored numbers with AVX2's too.
+kernels: $(READY)
+	ONEDNN_MAX_CPU_ISA=SSE41 ATEN_CPU_CAPABILITY=default $(BIN)/python -m pytest -n 2 -m "not slow" \
+	  tests/certificates tests/sampling tests/regression tests/paper/test_survey.py
+	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(BIN)/python -m pytest -n 2 -m "not slow" \
+	  tests/regression tests/paper/test_survey.py
 
 # The core rooms without the slow tests: while editing.
 quick: $(READY)

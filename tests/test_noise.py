@@ -8,8 +8,8 @@ from scipy import stats
 
 from attribound.bounds import LAWS, Ball, Normal, moved_fraction
 from attribound.errors import ArgumentError
+from attribound.fields.families import noisy
 from attribound.noise import Gaussian, NoiseOf, UniformBall, parse_noise
-from attribound.sampling.families import noisy
 
 # Kolmogorov-Smirnov tests below fail by chance with probability 1e-4 each (seeded, so they do not).
 RARE = 1e-4

@@ -17,6 +17,9 @@ from attribound.bounds.laws import Ball, Law, Normal, split_spec
 from attribound.checks import Number
 from attribound.errors import ArgumentError
 
+_FARTHEST = 40.0
+"""Deviations that no draw exceeds: beyond, the normal density is below the smallest float64."""
+
 
 class Noise(ABC):
     """Noise on the parameters of a change, in their units."""
@@ -46,9 +49,8 @@ class Noise(ABC):
         draws = torch.randn(
             count, *like.shape, generator=generator, dtype=working_dtype(like.dtype), device=like.device
         )
-        flat = draws.view(count, -1)
-        if units is not None:
-            flat.mul_(units > 0)
+        # Units may lie beyond float32 where noise in those units does not.
+        flat = draws.view(count, -1) if units is None else draws.view(count, -1).double() * (units > 0)
         if law.radial:
             uniform = torch.rand(count, generator=generator, dtype=torch.float64, device=like.device)
             lengths = torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64)
@@ -56,7 +58,7 @@ class Noise(ABC):
             flat.mul_(factors.to(flat)[:, None])
         else:
             flat.mul_(law.value)
-        return draws if units is None else flat.mul_(units.to(flat)).view_as(draws)
+        return draws if units is None else flat.mul_(units).to(draws.dtype).view_as(draws)
 
     def _units(self, device: torch.device) -> Tensor | None:
         return None if self.budget.units is None else torch.from_numpy(self.budget.factors).to(device)
@@ -64,7 +66,25 @@ class Noise(ABC):
     @final
     def onto(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
         """(B, ...) every row of a batch with noise of its own."""
+        self.check_precision(inputs.abs().amax(dim=0))
         return (inputs.to(working_dtype(inputs.dtype)) + self.draw(len(inputs), inputs[0], generator)).to(inputs.dtype)
+
+    @final
+    def check_precision(self, x: Tensor) -> None:
+        """Raise where the precision of x cannot hold the noise: it would not be the law's (docs/theory/README.md)."""
+        kind, name = torch.finfo(x.dtype), str(x.dtype).removeprefix("torch.")
+        sizes, units = x.detach().flatten().abs().double(), self._units(x.device)
+        counted = (sizes.new_ones(1) if units is None else units).expand_as(sizes)
+        deviations = counted * self.law(x.numel()).sigma
+        spacing = (sizes * kind.eps).clamp(min=kind.tiny)
+        lost = (deviations < spacing) & (counted > 0)
+        beyond = sizes + _FARTHEST * deviations > kind.max
+        if not bool((lost | beyond).any()):
+            return
+        worst = int((lost | beyond).nonzero()[0])
+        what = f"a deviation of {float(deviations[worst]):.3g} at the value {float(x.detach().flatten()[worst]):.6g}"
+        why = f"is less than {name} resolves ({float(spacing[worst]):.3g})" if lost[worst] else f"leaves {name}"
+        raise ArgumentError(f"expected noise that {name} can hold: {what} {why}; use float64 inputs or other units")
 
 
 @final

@@ -22,6 +22,7 @@ class Purpose(StrEnum):
 
     CERTIFICATE = "certificate"
     PROBE = "probe"
+    WITNESS = "witness"
     ACCURACY = "accuracy"
     ATTACK = "attack"
     REFERENCE = "reference"

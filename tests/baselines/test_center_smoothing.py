@@ -10,7 +10,9 @@ import attribound as ab
 from attribound.baselines import center_smoothing
 from attribound.baselines.center_smoothing import _bound, _directions, _medoid
 from attribound.errors import ArgumentError
+from attribound.fields.families import Around
 from attribound.noise import Gaussian
+from attribound.sampling.witness import Witness
 from tests.problems import Linear
 
 WEIGHTS = torch.tensor([3.0, 4.0, 0.0])
@@ -73,5 +75,5 @@ def test_centres_at_attacked_points_stay_within_the_bound(distance, noise_model,
 
 
 def _centre(field, x, seed) -> torch.Tensor:
-    draws = _directions(field, x, 7, Gaussian(0.5), 400, seed, 0)
+    draws = _directions(Around(field, 7, x), Gaussian(0.5), 400, seed, 0, Witness(seed))
     return draws[_medoid(draws)]

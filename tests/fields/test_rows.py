@@ -12,7 +12,8 @@ from attribound.errors import FieldError
 from attribound.fields import Centred, Clip, IntegratedGradients, Proved, Saliency, Unit
 from attribound.fields.base import Explanation, Field
 from attribound.fields.captum import Captum
-from attribound.fields.rows import RowByRow, independent
+from attribound.fields.families import Around
+from attribound.fields.rows import RowByRow, independent, probe_rows
 from attribound.noise import Gaussian
 from tests.problems import Linear
 
@@ -186,11 +187,19 @@ def test_deeplift_beside_a_softmax_is_not_certified_beyond_the_truth() -> None:
     assert certificate.cosine(0.8) <= true
 
 
+def probed(field, dim, dtype=torch.float32):
+    """The field that would be sampled around zero."""
+    generator = torch.Generator().manual_seed(0)
+    family = Around(field, 0, torch.zeros(dim, dtype=dtype))
+    shifts = torch.randn(probe_rows(field), dim, dtype=dtype, generator=generator)
+    return independent(family, shifts, generator).field
+
+
 def test_row_by_row_is_each_row_alone() -> None:
     model = softmax_model()
     field = Unit(Captum(captum.attr.DeepLift(model)))
     points = torch.randn(8, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    slow = independent(field, points, 0)
+    slow = probed(field, 2, torch.float64)
     alone = torch.cat([field.attribute(point[None], 0) for point in points])
     assert torch.allclose(slow.attribute(points, 0), alone, rtol=1e-12)
     assert torch.allclose(deeplift_alone(points), alone, rtol=1e-9)
@@ -201,9 +210,8 @@ def test_row_by_row_is_each_row_alone() -> None:
 def test_only_the_method_itself_is_asked_row_by_row() -> None:
     """Wrappers stay around it: the limit outermost, shapes inside."""
     base = Saliency(CommonCoupling(), output="logit")
-    points = torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
     for field in (Unit(Centred(base)), Clip(Centred(base), 2.0), Proved(Centred(base), 9.0, reason="so")):
-        slow = independent(field, points, 0)
+        slow = probed(field, 4)
         assert type(slow) is type(field)
         assert isinstance(slow.base, Centred)
         assert isinstance(slow.base.base, RowByRow)
@@ -212,10 +220,9 @@ def test_only_the_method_itself_is_asked_row_by_row() -> None:
 
 def test_methods_without_coupling_run_in_batches() -> None:
     model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)).eval()
-    points = torch.randn(8, 4)
     for method in (captum.attr.DeepLift, captum.attr.InputXGradient, captum.attr.Saliency):
         field = Unit(Captum(method(model)))
-        assert independent(field, points, 0) is field
+        assert probed(field, 4) is field
 
 
 class Forgetful(Field):
@@ -231,9 +238,68 @@ class Forgetful(Field):
         return Explanation(torch.full_like(inputs, float(self.calls)))
 
 
-def test_a_field_that_is_not_alike_from_call_to_call_is_not_batched() -> None:
-    points = torch.randn(8, 4)
-    assert isinstance(independent(Clip(Forgetful(), 99.0), points, 0).base, RowByRow)
+def test_a_field_that_is_not_alike_from_call_to_call_is_refused() -> None:
+    with pytest.raises(FieldError, match="forgetful gave another map or output when the same call was made again"):
+        probed(Clip(Forgetful(), 99.0), 4)
+
+
+class Hundredths(nn.Module):
+    """Cells get the slopes 300 + s and 300 - s in turn, and the mean of the batch decides the sign of s.
+
+    Args:
+        dim: number of cells.
+        hidden: the outputs do not mix, only their slopes do.
+    """
+
+    def __init__(self, dim: int, *, hidden: bool = False) -> None:
+        super().__init__()
+        self.turns, self.hidden = torch.tensor([1.0, -1.0]).repeat(dim // 2), hidden
+
+    def forward(self, y):
+        mixed = torch.sign(y.mean()).detach() * (y @ self.turns)
+        if self.hidden:
+            mixed = mixed - mixed.detach()
+        score = 300.0 * y.sum(dim=1) + mixed
+        return torch.stack([score, torch.zeros_like(score)], dim=1)
+
+
+def test_what_shapes_magnify_is_seen() -> None:
+    """Rows mix by 0.7 % in the plain map and by 200 % in the centred one: version 0.2 "proved" most cells of it."""
+    field = Unit(Centred(Saliency(Hundredths(80))))
+    with pytest.raises(FieldError, match=f"{SELF}: its output for the same input changes with the batch around it"):
+        certify(field, torch.zeros(80), 0, noise=Gaussian(1.0), samples=512, cells=(0.5,), seed=0)
+
+
+def test_slopes_that_mix_alone_are_taken_out_row_by_row() -> None:
+    """Alone, the sign is a coin toss of each row: no cell is on one side."""
+    certifier = Certifier(
+        Unit(Centred(Saliency(Hundredths(80, hidden=True)))), noise=Gaussian(1.0), samples=512, cells=(0.5,)
+    )
+    certificate = certifier(torch.zeros(80), 0, seed=0)
+    assert isinstance(certifier.field.base.base, RowByRow)
+    assert not certificate.cells(0.5, 0.0).any()
+
+
+class Chance(Field):
+    """Random signs from the generator, from the global one, or one sign for all rows."""
+
+    name, random = "chance", True
+
+    def __init__(self, kind: str) -> None:
+        self.model, self.kind = Linear(torch.ones(4)), kind
+
+    def explain(self, inputs, target, *, generator=None, create_graph=False):
+        count = 1 if self.kind == "shared" else len(inputs)
+        signs = torch.rand(count, 1, generator=None if self.kind == "global" else generator) - 0.5
+        return Explanation(signs.sign().expand(len(inputs), 1) * torch.ones_like(inputs))
+
+
+def test_random_fields_have_a_chance_of_their_own_in_every_row() -> None:
+    assert probed(Unit(Chance("own")), 4)
+    with pytest.raises(FieldError, match="chance draws one chance for a whole batch"):
+        probed(Unit(Chance("shared")), 4)
+    with pytest.raises(FieldError, match="draw all randomness from `generator`"):
+        probed(Unit(Chance("global")), 4)
 
 
 def test_gradients_are_switched_on_where_they_are_needed() -> None:

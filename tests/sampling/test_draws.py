@@ -8,10 +8,10 @@ from torch import nn
 
 from attribound.errors import LimitError, NonFiniteError
 from attribound.fields import Assumed, Clip, IntegratedGradients, Proved, Saliency, Unit
+from attribound.fields.families import noisy
 from attribound.noise import Gaussian
 from attribound.randomness import Purpose, stream
 from attribound.sampling.draws import batch_rows
-from attribound.sampling.families import noisy
 from tests.problems import AbsFirst, Linear, Quadratic
 from tests.sampling.running import drawn, run
 

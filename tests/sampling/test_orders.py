@@ -9,9 +9,9 @@ from attribound.bounds import Normal, Orders, order_radii
 from attribound.certificates.certify import certify
 from attribound.errors import ArgumentError
 from attribound.fields import IntegratedGradients, Saliency, Unit
+from attribound.fields.families import noisy
 from attribound.noise import Gaussian, UniformBall
 from attribound.sampling import Draws, Setting
-from attribound.sampling.families import noisy
 from attribound.sampling.orders import PairOrders
 from tests.problems import HalfSpaces
 

@@ -12,9 +12,9 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import LARGEST_FACTOR, Finding
 from attribound.errors import ArgumentError, UnfitError
 from attribound.fields.base import Field
+from attribound.fields.families import Around
 from attribound.hashes import input_hash, model_hash
 from attribound.noise import NoiseOf
-from attribound.sampling.families import Around
 
 Progress = Callable[[str], None]
 

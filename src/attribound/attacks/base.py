@@ -21,15 +21,15 @@ from attribound.attacks.twins import smooth_twins
 from attribound.attacks.view import View
 from attribound.bounds.budgets import PLAIN, Budget
 from attribound.errors import FieldError, UnfitError
-from attribound.fields.rows import independent
+from attribound.fields.families import Family
+from attribound.fields.rows import independent, probe_rows
 from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
 from attribound.randomness import Purpose, stream
-from attribound.sampling.families import Family
 
 Progress = Callable[[int, int], None]
 
-_SHORTENINGS, _PROBES = 12, 4
+_SHORTENINGS = 12
 
 _START = 0.5
 """Attacks start at a random change of this part of epsilon: at none at all, the slope of a cosine is zero."""
@@ -69,15 +69,15 @@ class Problem:
         return self.family.at(self.pulled(delta))
 
     def in_units(self, change: Tensor) -> Tensor:
-        """A change of the parameters themselves, counted in units."""
+        """A change of the parameters themselves, counted in units; in float64 where there are any."""
         if self.units is None:
             return change
-        units = self.units.to(change)
+        units = self.units.to(change.device)
         return torch.where(units > 0, change / units, 0.0)
 
     def pulled(self, slope: Tensor) -> Tensor:
         """Each number times its unit: a change in parameters, or the slope along changes counted in units."""
-        return slope if self.units is None else (slope.double() * self.units.to(slope.device)).to(slope.dtype)
+        return slope if self.units is None else (slope * self.units.to(slope.device)).to(slope.dtype)
 
     def start(self, generator: torch.Generator) -> Tensor:
         """A random direction of length 1 among the changes, counted in units."""
@@ -265,8 +265,7 @@ def make_problem(family: Family, noise: Noise | None, epsilon: float, *, samples
     x, field = family.x, family.field
     generator = stream(Purpose.PROBE, seed, device=x.device)
     if noise is not None:
-        points = family.inputs(noise.draw(_PROBES, family.origin, generator))
-        family = family.over(independent(field, points, family.target))
+        family = independent(family, family.noise(noise, probe_rows(field), generator), generator)
     zeros = family.origin.expand(field.block, *family.origin.shape)
     return Problem(
         family=family,

@@ -15,10 +15,10 @@ from attribound.attacks.random_directions import RandomDirections
 from attribound.certificates.arguments import Target, check_input, check_target, class_names, look_at
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
+from attribound.fields.families import Around
 from attribound.fields.rows import check_evaluating
 from attribound.noise import Noise
 from attribound.progress import Wanted, meter
-from attribound.sampling.families import Around
 
 _ALL: tuple[type[Attack], ...] = (
     Direct,

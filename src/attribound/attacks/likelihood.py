@@ -41,5 +41,5 @@ class Likelihood(Attack):
         weight = torch.autograd.grad(1 - differentiable_cosine(mean, problem.reference), mean)[0]
         # Centred, because subtracting a constant changes nothing in expectation and much in variance.
         gains = (maps - mean.detach()) @ weight
-        direction = (gains[:, None] * shifts.double()).mean(dim=0).view(delta.shape).to(delta.dtype)
-        return mean.detach(), self.turn(problem, delta, problem.in_units(direction), _TURN)
+        direction = problem.in_units((gains[:, None] * shifts.double()).mean(dim=0).view(delta.shape))
+        return mean.detach(), self.turn(problem, delta, direction.to(delta), _TURN)

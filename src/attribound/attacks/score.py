@@ -11,10 +11,10 @@ from attribound.attacks.view import View
 from attribound.bounds.confidence import mean_radius
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
+from attribound.fields.families import Family
 from attribound.metrics import cosine_similarity, kendall, top_k_intersection
 from attribound.noise import Noise
 from attribound.randomness import Purpose, stream
-from attribound.sampling.families import Family
 
 SCORE_ALPHA = 1e-6
 """Probability that `cosine_most` is below the exact cosine: a violation is called only beyond it."""

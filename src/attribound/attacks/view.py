@@ -7,8 +7,8 @@ from typing import final
 import torch
 from torch import Tensor
 
+from attribound.fields.families import Family
 from attribound.noise import Noise
-from attribound.sampling.families import Family
 
 Loss = Callable[[Tensor], Tensor]
 
@@ -89,4 +89,4 @@ class View:
             if self.noise is None:
                 yield t.expand(count, *t.shape)
             else:
-                yield t + self.noise.draw(count, t, generator)
+                yield t + self.family.noise(self.noise, count, generator)

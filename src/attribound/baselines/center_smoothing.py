@@ -16,9 +16,12 @@ from torch import Tensor
 from attribound import checks as check
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
+from attribound.fields.exchange import Call
+from attribound.fields.families import Around, Family
+from attribound.fields.rows import check_evaluating
 from attribound.noise import Gaussian
 from attribound.randomness import Purpose, stream
-from attribound.sampling.families import noisy
+from attribound.sampling.witness import Witness
 
 Distance = Literal["angle", "cosine"]
 
@@ -79,10 +82,13 @@ def center_smoothing(
     check.positive("sigma", sigma)
     for epsilon in epsilons:
         check.non_negative("epsilon", epsilon)
-    noise = Gaussian(sigma)
-    first = _directions(field, x, target, noise, int(check.count("samples", samples)), seed, 0)
+    family, noise, witness = Around(field, target, x), Gaussian(sigma), Witness(seed)
+    check_evaluating(field.model)
+    first = _directions(family, noise, int(check.count("samples", samples)), seed, 0, witness)
     centre = first[_medoid(first)]
-    fresh = _directions(field, x, target, noise, int(check.count("certify_samples", certify_samples)), seed, 1)
+    count = int(check.count("certify_samples", certify_samples))
+    fresh = _directions(family, noise, count, seed, 1, witness)
+    witness.check()
     distances = np.sort(_measure(fresh @ centre, distance))
     delta = math.sqrt(math.log(3 / float(check.alpha(alpha))) / (2 * samples))
     band = math.sqrt(math.log(3 / alpha) / (2 * certify_samples))
@@ -102,14 +108,16 @@ def _bound(
     return CenterBound(epsilon, most, max(cosine, -1.0), radius)
 
 
-def _directions(field: Field, x: Tensor, target: int, noise: Gaussian, count: int, seed: int, part: int) -> Tensor:
+def _directions(family: Family, noise: Gaussian, count: int, seed: int, part: int, witness: Witness) -> Tensor:
     """(count, d) unit maps of noisy copies; a zero map stays zero and is far from everything."""
-    generator = stream(Purpose.BASELINE, seed, part, 0, x.device)
-    rows = [
-        field.attribute(noisy(x, noise, min(_ROWS, count - start), generator), target, generator=generator)
-        for start in range(0, count, _ROWS)
-    ]
-    return torch.nn.functional.normalize(torch.cat(rows).detach().flatten(1).double(), dim=1)
+    generator = stream(Purpose.BASELINE, seed, part, 0, family.x.device)
+    rows = []
+    for start in range(0, count, _ROWS):
+        shifts = family.noise(noise, min(_ROWS, count - start), generator)
+        call = Call.make(family, shifts, generator, outputs=False)
+        witness.see(call)
+        rows.append(call.answer.maps)
+    return torch.nn.functional.normalize(torch.cat(rows).flatten(1).double(), dim=1)
 
 
 def _medoid(directions: Tensor) -> int:

@@ -21,9 +21,10 @@ from attribound import checks as check
 from attribound.bounds.proportions import proportion_lower
 from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
+from attribound.fields.families import Family
 from attribound.sampling.draws import AtPoint
-from attribound.sampling.families import Family
 from attribound.sampling.votes import mark_hot
+from attribound.sampling.witness import Witness
 
 
 @final
@@ -74,8 +75,10 @@ def pixel_votes(
     if family.field.block > 1:
         raise ArgumentError(f"expected one noisy input per map, got {family.field.block} with a random path")
     maps, rows = [], design.chunk_rows(family, planned or samples)
-    for draws in islice(design.rounds(family, planned or samples), -(-samples // rows)):
+    witness = Witness(design.seed, design.item)
+    for draws in islice(design.rounds(family, planned or samples, witness), -(-samples // rows)):
         maps.append(draws.maps.numpy())
+    witness.check()
     marks = certify_pixels(np.concatenate(maps)[:samples], fraction, guess=guess, needed=needed, alpha=alpha)
     return PixelMarks(marks, float(design.noise.law(family.origin.numel()).majority_radius(needed)))
 

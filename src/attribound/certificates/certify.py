@@ -28,18 +28,14 @@ from attribound.certificates.record import BoundRecord, NoiseRecord, Record
 from attribound.certificates.subject import Subject
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
-from attribound.fields.bounded import Bounded
-from attribound.fields.rows import independent, probes
+from attribound.fields.bounded import Bounded, bounded
+from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, input_hash, model_hash
 from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling import Around, AtPoint, Estimate, Plan, TopK, default_statistics, estimate
-from attribound.sampling.families import noisy
-
-_PROBES = 6
-"""Noisy copies of the input, and as many further away, on which rows are checked to be independent."""
 
 
 @final
@@ -148,8 +144,9 @@ class Certifier:
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""
         if self._probed != tuple(x.shape):
-            near = noisy(x, self.noise, _PROBES, stream(Purpose.PROBE, seed, item, 0, x.device))
-            self.field = independent(self.field, probes(x, near), target)
+            generator, family = stream(Purpose.PROBE, seed, item, 0, x.device), Around(self.field, target, x)
+            shifts = family.noise(self.noise, probe_rows(self.field), generator)
+            self.field = bounded(independent(family, shifts, generator).field)
             self._probed = tuple(x.shape)
 
     def _certificate(

@@ -14,10 +14,10 @@ from attribound.data import Dataset, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import Bounded, make_field
 from attribound.fields.base import Output
+from attribound.fields.families import Around
 from attribound.hashes import input_hash, model_hash
 from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_model
 from attribound.noise import Noise, parse_noise
-from attribound.sampling.families import Around
 
 
 @final

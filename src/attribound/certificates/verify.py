@@ -92,7 +92,7 @@ def _infeasible(certificate: Certificate) -> list[str]:
     if not problems:  # from facts that are none, no rule derives anything
         problems = [problem for rule in RULES if rule.applies(evidence) for problem in rule.problems(evidence)]
     stated = ProbabilityGradient in evidence.facts
-    if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit"):
+    if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit" or record.maps):
         problems.append("the curvature rule does not apply to this field")
     return problems
 

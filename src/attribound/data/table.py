@@ -68,7 +68,7 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
     if source := typed.text("scale") or typed.text("standardise"):
         mean, deviation = _moments(read(Path(source), partial(_the_same, names=table.names)))
         if typed.text("scale"):
-            scale = torch.from_numpy(deviation.astype(np.float32))
+            scale = torch.from_numpy(deviation.astype(np.float64))
         else:
             values = (values - mean) / deviation
     numbers, classes = _classes(table, typed.words("classes"))

@@ -20,6 +20,9 @@ Output = Literal["logit", "probability"]
 Target = int | Tensor
 """The class that is explained: one for all rows, or (B,) one per row."""
 
+_RULED_OUT = -1e300
+"""In place of a logit of minus infinity: its exponential is zero too."""
+
 
 @final
 @dataclass(frozen=True)
@@ -146,15 +149,50 @@ def forward(model: Model, inputs: Tensor) -> Tensor:
     return as_logits(model(inputs), len(inputs))
 
 
-def score(logits: Tensor, target: Target, output: Output) -> Tensor:
-    """(B,) the explained output of each row."""
-    values = logits if output == "logit" else logits.softmax(dim=1)
+def explained_gradient(
+    logits: Tensor, target: Target, output: Output, *, inputs: Tensor, create_graph: bool, of: str = "its input"
+) -> Tensor:
+    """Gradient of each row's explained output, a logit or a softmax probability, with respect to its row of `inputs`.
+
+    With the margin m = z_t - logsumexp of the other logits, the probability is p = sigmoid(m), and its gradient is
+    sigmoid(m) sigmoid(-m) grad m. The softmax's own backward pass subtracts nearly equal numbers where p is near 1, and
+    what is left of the map there is rounding. Each row's factor is float64: float32's would vanish beyond m = 88.
+
+    Args:
+        logits: (B, K) the model's outputs at `inputs`.
+        target: the class that is explained.
+        output: "logit" or "probability".
+        inputs: (B, ...) what the logits were computed from.
+        create_graph: keep the result differentiable.
+        of: what `inputs` are, in words.
+
+    Returns:
+        (B, ...) like `inputs`; float64 for a probability.
+    """
+    chosen = _classes(target, logits)
+    if output == "logit":
+        return gradient(logits.gather(1, chosen)[:, 0], inputs, create_graph=create_graph, of=of)
+    margins = _margins(logits, chosen)
+    slopes = gradient(margins, inputs, create_graph=create_graph, of=of)
+    factors = margins.sigmoid() * (-margins).sigmoid()
+    kept = factors if create_graph else factors.detach()
+    return kept.view(-1, *[1] * (slopes.ndim - 1)) * slopes
+
+
+def _classes(target: Target, logits: Tensor) -> Tensor:
+    """(B, 1) the explained class of each row."""
     chosen = torch.as_tensor(target).flatten().tolist()
     if not all(0 <= one < logits.shape[1] for one in chosen):
         raise ArgumentError(f"expected `target` in 0..{logits.shape[1] - 1}, got {chosen[0]}")
-    if len(chosen) == 1:
-        return values[:, chosen[0]]
-    return values.gather(1, torch.tensor(chosen, device=logits.device)[:, None])[:, 0]
+    return torch.tensor(chosen, device=logits.device).expand(len(logits))[:, None]
+
+
+def _margins(logits: Tensor, chosen: Tensor) -> Tensor:
+    """(B,) by how much the chosen logit exceeds the logsumexp of all others, in float64."""
+    # Minus infinity, a class that is ruled out, would make 0 * inf of a gradient that is 0.
+    values = logits.double().clamp(min=_RULED_OUT)
+    others = values.scatter(1, chosen, _RULED_OUT)
+    return values.gather(1, chosen)[:, 0] - others.logsumexp(dim=1)
 
 
 def gradient(scores: Tensor, inputs: Tensor, *, create_graph: bool, of: str = "its input") -> Tensor:

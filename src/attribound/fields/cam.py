@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attribound.errors import ArgumentError
-from attribound.fields.base import Explanation, Field, Model, Output, Target, check_output, forward, gradient, score
+from attribound.fields.base import Explanation, Field, Model, Output, Target, check_output, explained_gradient, forward
 from attribound.fields.layers import Grid, Layer, arranged, as_grid, check_watched, last_spatial, named_layer, watched
 from attribound.fields.reshaped import centre
 
@@ -99,10 +99,11 @@ class CAM(Field):
         with watched(layer, create_graph=create_graph) as seen:
             logits = forward(self.model, points)
         activations = check_watched(seen, layer, self.model, points)
-        explained, what = score(logits, target, self.output), f"the layer {layer.name!r}"
-        slopes = gradient(explained, activations, create_graph=create_graph, of=what)
-        grids = (as_grid(values, layer, self.grid, points) for values in (activations, slopes))
-        maps = self.combine(*map(_precise, grids))
+        what = f"the layer {layer.name!r}"
+        slopes = explained_gradient(logits, target, self.output, inputs=activations, create_graph=create_graph, of=what)
+        precise = torch.promote_types(slopes.dtype, torch.float32)  # half precision would overflow in sums
+        grids = (as_grid(values, layer, self.grid, points).to(precise) for values in (activations, slopes))
+        maps = self.combine(*grids)
         positive = _positive(maps) if self.relu else maps
         kept = positive if create_graph else positive.detach()
         return Explanation(centre(kept) if self.centred else kept, logits.detach())
@@ -173,8 +174,3 @@ def _weighted(weights: Tensor, activations: Tensor) -> Tensor:
 def _positive(values: Tensor) -> Tensor:
     """max(values, 0); not a relu, which attacks replace by something smoother."""
     return values.clamp(min=0)
-
-
-def _precise(values: Tensor) -> Tensor:
-    """Half precision would overflow in sums over channels."""
-    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values

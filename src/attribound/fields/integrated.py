@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.errors import ArgumentError
-from attribound.fields.base import Explanation, Field, Model, Output, Target, check_output, forward, gradient, score
+from attribound.fields.base import Explanation, Field, Model, Output, Target, check_output, explained_gradient, forward
 
 Path = Literal["quadrature", "random"]
 
@@ -84,8 +84,8 @@ class IntegratedGradients(Field):
         points = inputs - left * away
         if not points.requires_grad:
             points = points.detach().requires_grad_(True)
-        scores = score(forward(self.model, points), target, self.output)
-        return gradient(scores, points, create_graph=create_graph)
+        logits = forward(self.model, points)
+        return explained_gradient(logits, target, self.output, inputs=points, create_graph=create_graph)
 
     def _positions(self, inputs: Tensor, generator: torch.Generator | None) -> Tensor:
         if generator is None:

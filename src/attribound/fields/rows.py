@@ -1,6 +1,6 @@
 """Rows that do not see each other: every bound needs independent draws, so this is checked before anything is sampled.
 
-A model that mixes rows in ways that do not show in the probe remains the user's responsibility.
+The sampling itself goes on checking (sampling/witness.py). What neither can see: docs/theory/confidence.md.
 """
 
 from typing import TypeVar, final
@@ -10,11 +10,16 @@ from torch import Tensor, nn
 
 from attribound.errors import FieldError
 from attribound.fields.base import Explanation, Field, Model, Target, Wrapper, forward, innermost
+from attribound.fields.exchange import SIDES, Call, Seen, refuse
+from attribound.fields.families import Family
 from attribound.fields.saliency import Saliency
 
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-2, torch.float16: 5e-2, torch.bfloat16: 5e-2}
-"""Differences that rounding explains, relative to each row's own size."""
+"""Differences between batches of different shapes that rounding may explain, relative to each row's own size."""
+_ROWS = 6
+"""Noisy copies of the input on which rows are checked to be independent."""
 
+A = TypeVar("A", bound=Family)
 F = TypeVar("F", bound=Field)
 
 
@@ -32,41 +37,79 @@ def check_evaluating(model: Model) -> None:
             raise FieldError(f"expected rows that do not see each other: module {name!r} normalises over the batch")
 
 
-def independent(field: F, points: Tensor, target: Target) -> F:
-    """The field itself if its maps may be computed in batches, else the same field row by row.
+def independent(family: A, shifts: Tensor, generator: torch.Generator) -> A:
+    """The family itself if its maps may be computed in batches, else the same family row by row.
 
-    Each row alone is compared with the same row in a batch, relative to each row's own size: the outputs, and the maps
-    of the method itself, before a limit or a shape hides how they differ. Random methods have no two maps alike, so
-    the model's gradients are compared in their place.
+    Two probes. Each row alone is compared with the same row in a batch, coarsely, since kernels differ with the shape:
+    the outputs, and the maps of the method itself. Then rows are exchanged around others, which must stay equal to the
+    bit: outputs, and final maps. Random methods have no two maps alike, so alone the model's gradients are compared in
+    their place; in the exchange every row has the same randomness again.
 
     Args:
-        field: the attribution.
-        points: (B, ...) a few noisy inputs.
-        target: the class that is explained.
+        family: the maps.
+        shifts: noise on its parameters, `probe_rows(family.field)` draws.
+        generator: of the field's randomness.
     """
+    field, target = family.field, family.target
+    # As many on the other side at three times the distance: unlike company for every row.
+    points = family.inputs(torch.cat([shifts[:_ROWS], -3 * shifts[:_ROWS]]))
+    _check_outputs_alone(field.model, points)
+    if field.random:
+        _check_own_randomness(family, len(shifts), generator)
+    seen = _exchanged(family, shifts, generator)
+    if seen not in ("same", "maps"):
+        refuse(field, seen)
+    method = Saliency(field.model, field.output) if field.random else innermost(field)
+    if seen == "same" and _same_maps(method, points, target):
+        return family
+    if field.block > 1:
+        raise FieldError(
+            f"expected gradients of one input that do not change with the batch around it: {field.name} draws blocks "
+            f"of {field.block} rows, so they would not be independent"
+        )
+    slow = family.over(_row_by_row(field))
+    refuse(field, _exchanged(slow, shifts, generator))
+    return slow
+
+
+def probe_rows(field: Field) -> int:
+    """How many noisy copies `independent` needs: whole blocks, and two at least."""
+    return max(-(-_ROWS // field.block), 2) * field.block
+
+
+def _check_outputs_alone(model: Model, points: Tensor) -> None:
     with torch.no_grad():
-        together = forward(field.model, points)
-        alone = torch.cat([forward(field.model, point[None]) for point in points])
+        together = forward(model, points)
+        alone = torch.cat([forward(model, point[None]) for point in points])
     # An offset common to all classes says nothing, and may hide everything.
     if not _alike(together - together.mean(dim=1, keepdim=True), alone - alone.mean(dim=1, keepdim=True), together):
         raise FieldError(
             "expected a model that maps each input by itself and always alike: its output for the same input changes "
             "with the batch around it or from call to call, so its attributions are not independent draws"
         )
-    method = Saliency(field.model, field.output) if field.random else innermost(field)
-    if _same_maps(method, points, target):
-        return field
-    if field.block > 1:
+
+
+def _check_own_randomness(family: Family, rows: int, generator: torch.Generator) -> None:
+    """Raise if equal rows of a batch get equal maps, and another batch gets others: one chance for all rows."""
+    field, equal = family.field, family.origin.expand(rows, *family.origin.shape)
+    first, second = (Call.make(family, equal, generator, outputs=False).answer.maps for _ in range(2))
+    blocks = [maps.flatten(1).unflatten(0, (-1, field.block)) for maps in (first, second)]
+    if not torch.equal(first, second) and all(bool((maps == maps[:1]).all()) for maps in blocks):
         raise FieldError(
-            f"expected gradients of one input that do not change with the batch around it: {field.name} draws blocks "
-            f"of {field.block} rows, so they would not be independent"
+            f"expected randomness of its own for every row: {field.name} draws one chance for a whole batch, so its "
+            "attributions are not independent draws"
         )
-    return _row_by_row(field)
 
 
-def probes(x: Tensor, near: Tensor) -> Tensor:
-    """Noisy copies of x, and as many on the other side at three times the distance: unlike company for every row."""
-    return torch.cat([near, x - 3 * (near - x)])
+def _exchanged(family: Family, shifts: Tensor, generator: torch.Generator) -> Seen:
+    """Every row stays once and is exchanged once at least, and the others go to every side."""
+    call = Call.make(family, shifts, generator, outputs=True)
+    rows = torch.arange(len(shifts), device=shifts.device)
+    for number, side in enumerate(SIDES):
+        seen = call.exchange(rows[rows % 2 == number % 2], side)
+        if seen != "same":
+            return seen
+    return "same"
 
 
 def _same_maps(field: Field, points: Tensor, target: Target) -> bool:

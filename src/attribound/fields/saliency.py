@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attribound.bounds.facts import ProbabilityGradient
-from attribound.fields.base import Explanation, Field, Model, Output, Target, check_output, forward, gradient, score
+from attribound.fields.base import Explanation, Field, Model, Output, Target, check_output, explained_gradient, forward
 
 
 @final
@@ -44,5 +44,5 @@ class Saliency(Field):
         """One forward and one backward pass."""
         points = inputs if create_graph else inputs.detach().requires_grad_(True)
         logits = forward(self.model, points)
-        maps = gradient(score(logits, target, self.output), points, create_graph=create_graph)
+        maps = explained_gradient(logits, target, self.output, inputs=points, create_graph=create_graph)
         return Explanation(maps, logits.detach())

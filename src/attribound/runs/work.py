@@ -19,11 +19,11 @@ from attribound.data import Dataset, Unlabelled, open_data
 from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
+from attribound.fields.families import noisy
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
 from attribound.runs.config import RunConfig
 from attribound.runs.tasks import Outcome, Task
-from attribound.sampling.families import noisy
 
 _NOISY_COPIES = 32
 

@@ -1,6 +1,6 @@
 """Draws of maps: the one sampling loop. Everything that needs draws takes them from here."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -9,12 +9,14 @@ from torch import Tensor
 
 from attribound.checks import NORM_SLACK
 from attribound.errors import LimitError, NonFiniteError
-from attribound.fields.base import Explanation, Field, forward
+from attribound.fields.base import Field
 from attribound.fields.bounded import bounded
+from attribound.fields.exchange import Call
+from attribound.fields.families import Family
 from attribound.noise import Noise
 from attribound.randomness import Purpose, stream
-from attribound.sampling.families import Family
 from attribound.sampling.statistic import Draws
+from attribound.sampling.witness import Witness
 
 _CHUNK_ROWS = 256
 _CHUNK_NUMBERS = 2**24
@@ -49,38 +51,38 @@ class AtPoint:
         fitting = max(_CHUNK_NUMBERS // (family.x.numel() * family.field.block), 1)
         return min(_CHUNK_ROWS, fitting, max(planned // self.parts, 1))
 
-    def rounds(self, family: Family, planned: int) -> Iterator[Draws]:
-        """Chunks of independent draws, `planned` in all: checked, flat and float64."""
+    def rounds(self, family: Family, planned: int, witness: Witness | None = None) -> Iterator[Draws]:
+        """Chunks of independent draws, `planned` in all: checked, flat and float64.
+
+        Args:
+            family: the maps.
+            planned: draws in all.
+            witness: sees every call; the caller who takes the last draw lets it check once more.
+        """
         field, rows, done, index = bounded(family.field), self.chunk_rows(family, planned), 0, 0
         while done < planned:
             count = min(rows, planned - done)
             generator = stream(self.purpose, self.seed, self.item, index, family.origin.device)
-            shifts = self.noise.draw(count * field.block, family.origin, generator)
-            maps, classes = self._explain(family, shifts, generator)
+            shifts = family.noise(self.noise, count * field.block, generator)
+            maps, classes = self._explain(family, shifts, generator, witness)
             check_maps(maps, field.limit, done * field.block)
             if field.block > 1:
                 maps = maps.view(count, field.block, -1).mean(dim=1)
             yield Draws(maps, classes)
             done, index = done + count, index + 1
 
-    def _explain(self, family: Family, shifts: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-        batch = batch_rows(family.field, family.x, self.batch)
-        parts = list(explained(family, shifts.split(batch), generator))
-        maps = _joined([part.maps.detach().flatten(1) for part in parts])
-        if not self.classes:
-            return maps, None
-        logits = [part.logits for part in parts if part.logits is not None]
-        if len(logits) < len(parts):
-            with torch.no_grad():
-                logits = [forward(family.field.model, family.inputs(part)) for part in shifts.split(batch)]
-        return maps, predicted(_joined(logits)).cpu()
-
-
-def explained(family: Family, parts: Iterable[Tensor], generator: torch.Generator) -> Iterator[Explanation]:
-    """Explanations after many changes, batch by batch."""
-    with torch.enable_grad():
-        for part in parts:
-            yield family.explain(part, generator=generator)
+    def _explain(
+        self, family: Family, shifts: Tensor, generator: torch.Generator, witness: Witness | None
+    ) -> tuple[Tensor, Tensor | None]:
+        maps, logits = list[Tensor](), list[Tensor]()
+        for part in shifts.split(batch_rows(family.field, family.x, self.batch)):
+            call = Call.make(family, part, generator, outputs=self.classes)
+            if witness is not None:
+                witness.see(call)
+            maps.append(call.answer.maps.flatten(1))
+            if call.answer.logits is not None:
+                logits.append(call.answer.logits)
+        return _joined(maps), predicted(_joined(logits)).cpu() if self.classes else None
 
 
 def batch_rows(field: Field, x: Tensor, batch: int | None) -> int:

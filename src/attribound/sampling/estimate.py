@@ -18,9 +18,9 @@ from attribound.bounds.facts import Fact
 from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 from attribound.fields.bounded import bounded
+from attribound.fields.families import Family
 from attribound.sampling.draws import AtPoint
 from attribound.sampling.error_bars import CellErrors
-from attribound.sampling.families import Family
 from attribound.sampling.moments import FourthMoments
 from attribound.sampling.norm import Norm
 from attribound.sampling.orders import PairOrders
@@ -30,6 +30,7 @@ from attribound.sampling.radius import MapRadius
 from attribound.sampling.spread import SecondMoments
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 from attribound.sampling.votes import VoteCount
+from attribound.sampling.witness import Witness
 
 Progress = Callable[[int, int], None]
 Stopped = Literal["budget", "proved", "futile"]
@@ -123,7 +124,8 @@ def estimate(
     state = _State(family, design, plan, chosen, math.prod(shape))
     looks, look = _looks(state.chunks), 0
     stopped: Stopped = "budget"
-    for number, draws in enumerate(design.rounds(family, state.planned), 1):
+    witness = Witness(design.seed, design.item)
+    for number, draws in enumerate(design.rounds(family, state.planned, witness), 1):
         state.take(draws, first=number == 1)
         if progress:
             progress(state.norm.count * block, state.planned * block)
@@ -132,6 +134,7 @@ def estimate(
             stopped = state.decide(plan.until, look)
             if stopped != "budget":
                 break
+    witness.check()
     if stopped == "budget" and plan.until:
         look += 1
     return Estimate(

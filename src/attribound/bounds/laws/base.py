@@ -108,7 +108,7 @@ class Law(ABC):
 
     @property
     def curvature(self) -> float | None:
-        """Bound on the Hessian of any output in [0, 1] smoothed with this noise; None: there is none."""
+        """Bound on the Hessian, in unit coordinates, of any output in [0, 1] under this noise; None: there is none."""
         return None
 
     def normal_shift(self, epsilon: Number) -> FloatArray | None:

@@ -64,7 +64,7 @@ class Normal(Law):
     @property
     def curvature(self) -> float:
         """2 phi(1) / sigma^2: E[f (z^2 - 1)] <= E[(z^2 - 1)_+] = 2 phi(1), phi the normal density."""
-        return math.sqrt(2.0 / (math.pi * math.e)) / self.sigma**2
+        return math.sqrt(2.0 / (math.pi * math.e)) / self.sigma / self.sigma
 
     def normal_shift(self, epsilon: Number) -> FloatArray:
         """Epsilon / sigma."""

@@ -3,7 +3,8 @@
 It assumes that the field is the true gradient of f almost everywhere and that f is locally Lipschitz: then the mean of
 the gradients is the gradient of the mean. Rounding, thresholds or detached parts in a model break that, so the user
 must state it. The smoothed f has a Hessian of bounded spectral norm (the law knows it), so its gradient, the smoothed
-saliency, moves by at most that times epsilon (docs/theory/other-rules.md).
+saliency, moves by at most that times epsilon. With units the law knows the Hessian in x / units only: the gradient in x
+is longer by up to 1 / (smallest unit), and moves by that much more (docs/theory/other-rules.md).
 """
 
 from typing import TYPE_CHECKING, Any, final
@@ -34,15 +35,21 @@ class Curvature(Rule):
 
     def applies(self, evidence: "Evidence") -> bool:
         """Only for laws that bound the curvature."""
-        return super().applies(evidence) and evidence.law.curvature is not None
+        return super().applies(evidence) and _rate(evidence) is not None
 
     def cosine(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """From the displacement."""
         return np.asarray(cosine_from_displacement(evidence.norm_lower, self.displacement(evidence, epsilon)))
 
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
-        """Curvature times epsilon."""
-        return np.asarray((evidence.law.curvature or np.inf) * epsilon * (1 + _ROUNDING))
+        """Curvature times epsilon, in the input's own values."""
+        return np.asarray((_rate(evidence) or np.inf) * epsilon * (1 + _ROUNDING))
+
+
+def _rate(evidence: "Evidence") -> float | None:
+    """How far the smoothed gradient moves per unit of epsilon at most; None if that is unknown or no normal float."""
+    rate = (evidence.law.curvature or np.inf) / evidence.budget.smallest
+    return rate if np.finfo(np.float64).tiny <= rate < np.inf else None
 
 
 def displacement_curvature(epsilon: Number, sigma: Number) -> Any:

@@ -56,6 +56,10 @@ class Family(ABC):
         """Maps after n changes."""
         return self.field.explain(self.inputs(t), self.target, generator=generator, create_graph=create_graph)
 
+    def noise(self, noise: Noise, count: int, generator: torch.Generator) -> Tensor:
+        """(count, ...) independent noise on the parameters; an error where their precision cannot hold it."""
+        return noise.draw(count, self.origin, generator)
+
     @final
     def prediction(self) -> int:
         """The model's class at the origin."""
@@ -97,6 +101,11 @@ class Around(Family):
             self.field, self.target, self.x + t.to(self.x.dtype), self.x if self.start is None else self.start
         )
 
+    def noise(self, noise: Noise, count: int, generator: torch.Generator) -> Tensor:
+        """Checked against the precision of x, to which it is added."""
+        noise.check_precision(self.x)
+        return super().noise(noise, count, generator)
+
     def over(self, field: Field) -> "Around":
         """The same input."""
         return replace(self, field=field)
@@ -104,6 +113,7 @@ class Around(Family):
 
 def noisy(x: Tensor, noise: Noise, count: int, generator: torch.Generator) -> Tensor:
     """(count, *x.shape) noisy copies of one input, in its own precision."""
+    noise.check_precision(x)
     return plus(x, noise.draw(count, x, generator))
 
 

@@ -1,0 +1,156 @@
+"""The same row in the same slot of a batch of the same shape, beside other rows: equal to the bit, or it sees them.
+
+A kernel adds one row's numbers in one order, whatever the other rows hold, so the comparison needs no tolerance. Some
+backends add in no fixed order. There identical calls differ too, and a few times that measured difference is allowed.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+
+from attribound.errors import FieldError
+from attribound.fields.base import Explanation, Field, forward
+from attribound.fields.families import Family
+
+Seen = Literal["same", "unsteady", "outputs", "maps"]
+"""What an exchange shows: nothing; identical calls differ; outputs, or only maps, change with the other rows."""
+
+_LAST_BITS = 2.0**-17
+"""Identical calls that differ by more, relative to a row's largest number, are not one function: 64 float32 units."""
+_REPEATS, _SPARE = 3, 4.0
+"""Identical calls made once a difference shows, and how many times the largest of theirs is allowed."""
+_OFFSET_ROUNDING = 2.0**-20
+"""Rounding of a number common to all classes, relative to it: such a number cancels wherever classes are compared."""
+_FAR = 3.0
+
+Side = Literal["reversed", "above", "below"]
+SIDES: tuple[Side, ...] = ("reversed", "above", "below")
+"""Where rows go that are moved away: see `moved`."""
+
+
+@final
+@dataclass(frozen=True)
+class Call:
+    """One call of a field, with all that is needed to make it again.
+
+    Attributes:
+        family: the maps, with their shape and limit.
+        shifts: (B, ...) the changes of the batch.
+        state: of the generator before the call: a row's own randomness is the same when the call is made again.
+        answer: final maps, and outputs where they were asked for.
+    """
+
+    family: Family
+    shifts: Tensor
+    state: Tensor
+    answer: Explanation
+
+    @staticmethod
+    def make(family: Family, shifts: Tensor, generator: torch.Generator, *, outputs: bool) -> "Call":
+        """Ask for the maps of a batch, and for the model's outputs if the method does not give them."""
+        state = generator.get_state()
+        with torch.enable_grad():
+            given = family.explain(shifts, generator=generator)
+        logits = given.logits if outputs else None
+        if outputs and logits is None:
+            with torch.no_grad():
+                logits = forward(family.field.model, family.inputs(shifts))
+        return Call(family, shifts, state, Explanation(given.maps.detach(), logits))
+
+    def again(self, shifts: Tensor) -> Explanation:
+        """What the same call says about other changes, with the same randomness in each slot."""
+        generator = torch.Generator(shifts.device)
+        generator.set_state(self.state)
+        outputs = self.answer.logits is not None
+        return Call.make(self.family, shifts, generator, outputs=outputs).answer
+
+    def exchange(self, kept: Tensor, side: Side) -> Seen:
+        """Move all other rows far away, and see whether the kept ones change.
+
+        Args:
+            kept: numbers of the rows that stay.
+            side: where the others go.
+        """
+        other = self.again(moved(self.shifts, kept, side))
+        if _equal(self.answer, other, kept):
+            return "same"
+        # Only now are identical calls worth their cost.
+        repeats = [self.again(self.shifts.clone()) for _ in range(_REPEATS)]
+        every = torch.arange(len(self.shifts), device=kept.device)
+        outputs, maps = (max(_differ(self.answer, repeat, every)[part] for repeat in repeats) for part in (0, 1))
+        if max(outputs, maps) > _LAST_BITS:
+            return "unsteady"
+        outputs_changed, maps_changed = _differ(self.answer, other, kept)
+        if outputs_changed > _SPARE * outputs + _OFFSET_ROUNDING:
+            return "outputs"
+        return "maps" if maps_changed > _SPARE * maps else "same"
+
+
+def moved(shifts: Tensor, kept: Tensor, side: Side) -> Tensor:
+    """The changes, with all rows but `kept` moved far away: to three times their size or so.
+
+    "above" and "below" move every number up or down. "reversed" turns the mean of the batch over: it then
+    points the other way and is longer by the square root of the rows, about as long as one row's noise. Whatever hangs
+    on the side on which the batch's mean lies, in any direction, comes out the other way.
+    """
+    away = shifts.double()
+    if side == "reversed":
+        far, rows = -_FAR * away, len(shifts)
+        far[kept] = away[kept]
+        lacking = -math.sqrt(rows) * away.sum(dim=0) - far.sum(dim=0)
+        far += lacking / max(rows - len(kept), 1)
+    else:
+        far = away.abs() * (_FAR if side == "above" else -_FAR)
+    others = far.to(shifts.dtype)
+    others[kept] = shifts[kept]
+    return others
+
+
+def refuse(field: Field, seen: Seen) -> None:
+    """Raise, in one line that says what was seen, unless rows stayed the same."""
+    if seen == "unsteady":
+        hint = "draw all randomness from `generator`" if field.random else "a model must not change while it is sampled"
+        raise FieldError(
+            f"expected a model that maps each input by itself and always alike: {field.name} gave another map or "
+            f"output when the same call was made again, so its attributions are not independent draws ({hint})"
+        )
+    if seen != "same":
+        what = "its output" if seen == "outputs" else f"the map of {field.name}"
+        raise FieldError(
+            f"expected a model that maps each input by itself and always alike: {what} for the same input changes with "
+            "the batch around it, so its attributions are not independent draws"
+        )
+
+
+def _equal(first: Explanation, second: Explanation, rows: Tensor) -> bool:
+    pairs = [(first.maps, second.maps)]
+    if first.logits is not None and second.logits is not None:
+        pairs.append((first.logits, second.logits))
+    return all(torch.allclose(one[rows], two[rows], rtol=0, atol=0, equal_nan=True) for one, two in pairs)
+
+
+def _differ(first: Explanation, second: Explanation, rows: Tensor) -> tuple[float, float]:
+    """The largest differences of outputs and maps, relative to each row's largest number."""
+    maps = _largest(first.maps[rows].flatten(1).double(), second.maps[rows].flatten(1).double(), centred=False)
+    if first.logits is None or second.logits is None:
+        return 0.0, maps
+    return _largest(first.logits[rows].double(), second.logits[rows].double(), centred=True), maps
+
+
+def _largest(first: Tensor, second: Tensor, *, centred: bool) -> float:
+    """The largest change relative to its row, without what is common to the row if `centred`."""
+    finite = first.isfinite()
+    if not torch.equal(finite, second.isfinite()):
+        return torch.inf
+    if not torch.equal(first[~finite].nan_to_num(), second[~finite].nan_to_num()):
+        return torch.inf
+    first, second = (torch.where(finite, values, 0.0) for values in (first, second))
+    size = torch.maximum(first.abs(), second.abs()).amax(dim=1, keepdim=True)
+    change = first - second
+    if centred:
+        mean = change.sum(dim=1, keepdim=True) / finite.sum(dim=1, keepdim=True).clamp(min=1)
+        change = torch.where(finite, change - mean, 0.0)
+    return float((change / torch.where(size == 0, 1.0, size)).abs().max())

@@ -67,9 +67,10 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-# The documentation site in site/, strictly: a warning is an error. Needs no network, neither to build nor to read.
+# The documentation site in site/, strictly: a warning is an error (--quiet would hide it from --strict). Needs no
+# network, neither to build nor to read.
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "wrote site/index.html; to read with search: $(BIN)/python -m http.server --directory site"
 
 # Wheel and source archive in dist/, checked in a fresh environment elsewhere that borrows torch from .venv.

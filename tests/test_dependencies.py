@@ -85,3 +85,10 @@ def test_every_python_from_3_11_0_may_install_what_is_pinned() -> None:
         ):
             for python in ("3.11.0", "3.12.0", "3.13.0"):
                 assert python in SpecifierSet(asked), (name, asked)
+
+
+def test_the_readme_says_what_make_test_installs_beside_python() -> None:
+    assert "apt-get install" in (ROOT / "Makefile").read_text().partition("\nbrowser:")[2].partition("\n\n")[0]
+    told = (ROOT / "README.md").read_text().partition("## Two commands")[2].partition("\n## ")[0]
+    assert "as root" in told
+    assert "Chromium" in told

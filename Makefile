@@ -1,9 +1,11 @@
-# Everything lives in .venv; each target works alone and twice on a machine with only Python 3.11 and make.
+# Everything lives in .venv; each target works alone and twice on a machine with only Python 3.11 or later and make.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-PIP := $(BIN)/python -m pip install
+# Silent while all is well; if not, it shows everything that pip said.
+INSTALL = install() { $(BIN)/python -m pip install "$$@" >.venv/pip.log 2>&1 \
+  || { cat .venv/pip.log >&2; exit 1; }; }; install
 
 .PHONY: demo demo-photos test slow kernels quick check bench soundness torture hashed audit docs dist browser clean
 
@@ -45,9 +47,9 @@ torture: $(READY)
 # The environment from files whose SHA-256 is known (Linux x86-64, CPython 3.11); torch is of the user's choosing.
 hashed:
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement constraints-hashed.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(INSTALL) --no-deps --require-hashes --requirement constraints-hashed.txt
+	$(INSTALL) --constraint constraints.txt torch
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	touch $(READY)
 
 # Known holes in the pinned packages; asks the advisory database of the Python registry.
@@ -65,9 +67,10 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-# The documentation site in site/, strictly: a warning is an error. Needs no network, neither to build nor to read.
+# The documentation site in site/, strictly: a warning is an error (--quiet would hide it from --strict). Needs no
+# network, neither to build nor to read.
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "wrote site/index.html; to read with search: $(BIN)/python -m http.server --directory site"
 
 # Wheel and source archive in dist/, checked in a fresh environment elsewhere that borrows torch from .venv.
@@ -83,10 +86,11 @@ browser:
 	     && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 	|| echo "no Chromium here: the browser tests will be skipped (Debian: apt-get install chromium)"
 
+# PIP_CONSTRAINT names its file relative to this folder: pip splits it at spaces, and the folder's name may have one.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(INSTALL) --constraint constraints.txt torch
+	export PIP_CONSTRAINT=constraints.txt; $(INSTALL) --editable '.[dev]'
 	touch $@
 
 clean:

@@ -56,6 +56,23 @@ def test_links_are_followed_and_rights_kept(tmp_path) -> None:
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_the_umask_is_for_new_files_only(tmp_path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        path = write_whole(tmp_path / "x.txt", "old")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+        path.chmod(0o664)
+        write_whole(path, "new")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o664
+    finally:
+        os.umask(before)
+
+
+def test_a_name_that_no_text_can_hold_is_written_as_its_code(tmp_path) -> None:
+    assert write_whole(tmp_path / "x.txt", "run-\udcff\n").read_text() == "run-\\udcff\n"
+
+
 def test_a_device_is_written_into_and_not_replaced() -> None:
     write_whole("/dev/null", "gone")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)

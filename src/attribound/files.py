@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from attribound.errors import StoredDataError
+from attribound.texts import printable
 
 
 def write_whole(path: str | Path, content: str | bytes | Iterable[bytes]) -> Path:
@@ -24,7 +25,7 @@ def write_whole(path: str | Path, content: str | bytes | Iterable[bytes]) -> Pat
         The path as given.
     """
     target = check_target(path)
-    data = [content.encode()] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
+    data = [utf8(content)] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
     try:
         if target.exists() and not target.is_file():
             with target.open("wb") as special:
@@ -37,8 +38,15 @@ def write_whole(path: str | Path, content: str | bytes | Iterable[bytes]) -> Pat
     return Path(path)
 
 
+def utf8(text: str) -> bytes:
+    """UTF-8. What it cannot hold, such as parts of a file's name that are no text, is written as its code."""
+    return text.encode(errors="backslashreplace")
+
+
 def check_target(path: str | Path) -> Path:
     """Where a path leads, if a file can be written there: to be asked before long work, and with nothing written."""
+    if "\0" in os.fspath(path):  # Python's own words for it differ between versions
+        raise StoredDataError(f"cannot write {printable(str(path))}: its name has a null byte")
     try:
         target = Path(os.path.realpath(path))
         if target.is_dir():
@@ -78,10 +86,12 @@ def read_text(path: str | Path) -> str:
 
 def _replace(target: Path, data: Iterable[bytes]) -> None:
     partial = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.partial")
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode)
         with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:  # the umask is for new files
+                os.fchmod(descriptor, mode)
             file.writelines(data)
             file.flush()
             os.fsync(file.fileno())

@@ -1,7 +1,9 @@
 """The page: what it says, what it never says, and that nothing in a run can speak for itself."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ import pytest
 from attribound import cli
 from attribound.certificates.certificate import Certificate
 from attribound.errors import StoredDataError
+from attribound.report.evidence import write_pack
 from attribound.report.page import write_report
 from attribound.runs import Store
 from attribound.runs.tasks import Outcome
@@ -143,6 +146,19 @@ def test_everything_is_escaped(synthesise, template) -> None:
 def test_odd_text_survives(text, synthesise, template) -> None:
     page = report(synthesise([error(0, text), *template[1][1:]]))
     assert page.data["rows"]["note"][0] == text
+
+
+def test_a_run_whose_name_no_text_can_hold(certified, tmp_path) -> None:
+    """Its bytes are not UTF-8: pages, packs and the terminal get their codes."""
+    odd = tmp_path / os.fsdecode(b"run-\xff")
+    shutil.copytree(certified, odd)
+    command = [sys.executable, "-m", "attribound", "report", odd, "--audience", "auditor"]
+    strict = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(command, env=strict, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "run-\\udcff" in done.stdout
+    assert "run-\\udcff" in write_report(odd).read_text()
+    assert "run-\\udcff" in (write_pack(odd, tmp_path / "pack") / "README.md").read_text()
 
 
 def test_an_empty_run(synthesise) -> None:

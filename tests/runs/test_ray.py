@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,17 +17,42 @@ from tests.runs.conftest import CONFIG, records
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'attribound[ray]'")
 
 
-def actor_processes() -> list[int]:
-    """Processes that Ray has named after our actor."""
-    lines = {path.parent.name: path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")}
-    return [int(pid) for pid, line in lines.items() if line.startswith(b"ray::_Actor")]
+def actor_processes(ancestor: int) -> list[int]:
+    """Descendants of a process that Ray has named after our actor: those of other clusters are nobody's to kill."""
+    lines: dict[int, bytes] = {}
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # gone meanwhile
+            lines[int(folder.name)] = (folder / "cmdline").read_bytes()
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+
+    def descends(pid: int) -> bool:
+        return pid == ancestor or (pid in parents and descends(parents[pid]))
+
+    return [pid for pid, line in lines.items() if line.startswith(b"ray::_Actor") and descends(pid)]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, logging_level="error")
+    try:
+        ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, logging_level="error")
+    except OSError as error:
+        pytest.skip(f"ray cannot start here: {error}")
     yield
     ray.shutdown()
+
+
+def test_only_descendants_are_actors_to_kill() -> None:
+    """An actor of another cluster is left alone."""
+    command = ["ray::_Actor", "-c", "input()"]
+    with (
+        subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as actor,
+        subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as other,
+    ):
+        assert {actor.pid, other.pid} <= set(actor_processes(os.getpid()))
+        assert actor_processes(other.pid) == [other.pid]
+        for process in (actor, other):
+            process.kill()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning")
@@ -47,7 +75,7 @@ def test_killed_workers_lose_nothing(make, tmp_path) -> None:
             store.add(outcome)
             found[outcome.item] = outcome.record.status
             if not killed:
-                for pid in actor_processes():
+                for pid in actor_processes(os.getpid()):
                     os.kill(pid, signal.SIGKILL)
                     killed += 1
     assert killed >= 1

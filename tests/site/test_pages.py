@@ -11,7 +11,7 @@ import pytest
 
 import attribound
 from attribound import bounds
-from tests.site.conftest import ROOT
+from tests.site.conftest import BUILD, ROOT, build
 
 START, GOAL = "index.html", "tutorials/grad-cam.html"
 LOADS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
@@ -139,6 +139,20 @@ def hooks():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_a_warning_is_an_error(tmp_path) -> None:
+    """A check that cannot fail is none: a link that leads nowhere ends the build, by the Makefile's own command."""
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'attribound[docs]'")
+    assert f"/mkdocs {' '.join(BUILD)}\n" in (ROOT / "Makefile").read_text()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "mkdocs.yml").write_text("site_name: small\n")
+    (tmp_path / "docs" / "index.md").write_text("# Small\n")
+    assert build(tmp_path, tmp_path / "site").returncode == 0
+    (tmp_path / "docs" / "index.md").write_text("# Small\n[nowhere](none.md)\n")
+    done = build(tmp_path, tmp_path / "site")
+    assert done.returncode != 0
+    assert "none.md" in done.stderr
 
 
 def test_a_new_page_appears_where_its_folder_stands(tmp_path) -> None:

@@ -1,6 +1,7 @@
 """The command line: parse, call, print."""
 
 import atexit
+import io
 import json
 import os
 import signal
@@ -135,6 +136,8 @@ def main(arguments: list[str] | None = None) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not sys.warnoptions:  # a library's warning is not a line for the user, unless asked for with -W
         warnings.simplefilter("ignore")
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold what no text can
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # a second one, while the first was being told

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from attribound.errors import StoredDataError
-from attribound.files import write_whole
+from attribound.files import utf8, write_whole
 from attribound.report import wording
 from attribound.report.audit import render
 from attribound.report.card import model_card
@@ -88,10 +88,10 @@ def _files(run: Path) -> Iterator[tuple[str, bytes]]:
             yield "findings.json", _json({str(item): one.row() for item, one in store.findings().items()})
             yield "config.json", _json(store.recall("config"))
             yield "versions.json", _json(_versions(store))
-            yield "audit.html", render(store).encode()
-            yield "model-card.md", model_card(store).encode()
+            yield "audit.html", utf8(render(store))
+            yield "model-card.md", utf8(model_card(store))
             command = wording.command(store.config, copied.name)
-            yield "README.md", _README.format(name=copied.name, command=command).encode()
+            yield "README.md", utf8(_README.format(name=copied.name, command=command))
             yield "run/run.sqlite", store.file.read_bytes()
     yield "verify.py", (resources.files("attribound.report") / "templates" / "verify.py.txt").read_bytes()
 

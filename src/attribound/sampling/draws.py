@@ -56,19 +56,26 @@ class Source:
 
     def chunks(self, planned: int) -> Iterator[Draws]:
         """Chunks of independent draws, `planned` in all: checked, flat and float64."""
-        field, rows, done, index = self.field, self.chunk_rows(planned), 0, 0
+        done, block = 0, self.field.block
+        for points, generator in self.points(planned):
+            maps, logits = self.explain(points, generator)
+            check_maps(maps, self.field.limit, done)
+            done += len(points)
+            if block > 1:
+                maps = maps.view(len(points) // block, block, -1).mean(dim=1)
+            yield Draws(maps, None if logits is None else predicted(logits).cpu())
+
+    def points(self, planned: int) -> Iterator[tuple[Tensor, torch.Generator]]:
+        """The noisy inputs of each chunk, and the generator of what else is random about their maps."""
+        rows, done, index = self.chunk_rows(planned), 0, 0
         while done < planned:
             count = min(rows, planned - done)
             generator = stream(self.purpose, self.seed, self.item, index, self.x.device)
-            points = self.noise.copies(self.x, count * field.block, generator)
-            maps, classes = self._explain(points, generator)
-            check_maps(maps, field.limit, done * field.block)
-            if field.block > 1:
-                maps = maps.view(count, field.block, -1).mean(dim=1)
-            yield Draws(maps, classes)
+            yield self.noise.copies(self.x, count * self.field.block, generator), generator
             done, index = done + count, index + 1
 
-    def _explain(self, points: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    def explain(self, points: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        """(B, m) flat maps of noisy inputs, and the model's logits there if classes are wanted."""
         parts = list(explained(self.field, points, self.target, generator=generator, batch=self.batch))
         maps = _joined([part.maps.detach().flatten(1) for part in parts])
         if not self.classes:
@@ -78,7 +85,7 @@ class Source:
         if len(logits) < len(parts):
             with torch.no_grad():
                 logits = [forward(self.field.model, part) for part in points.split(batch)]
-        return maps, predicted(_joined(logits)).cpu()
+        return maps, _joined(logits)
 
 
 def explained(

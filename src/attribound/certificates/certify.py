@@ -327,7 +327,11 @@ def certify_batch(
 def certify_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) -> Certificate:
     """Repeat a stored certificate's computation: the same draws, if model, input and settings are the same."""
     record = stored.record
-    again = Certifier(
+    return certifier_of(record, field, noise)(x, record.target, seed=record.seed, item=record.item, label=record.label)
+
+
+def certifier_of(record: Record, field: Bounded, noise: Noise) -> Certifier:
+    """What made a record, or would make it again."""
+    return Certifier(
         field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked(record)
     )
-    return again(x, record.target, seed=record.seed, item=record.item, label=record.label)

@@ -63,21 +63,28 @@ class Source:
             planned: draws in all.
             witness: sees every call; whoever takes the last draw lets it check once more.
         """
-        field, rows, done, index = self.field, self.chunk_rows(planned), 0, 0
+        done, block = 0, self.field.block
+        for points, generator in self.points(planned):
+            maps, logits = self.explain(points, generator, witness)
+            check_maps(maps, self.field.limit, done)
+            done += len(points)
+            if block > 1:
+                maps = maps.view(len(points) // block, block, -1).mean(dim=1)
+            yield Draws(maps, None if logits is None else predicted(logits).cpu())
+
+    def points(self, planned: int) -> Iterator[tuple[Tensor, torch.Generator]]:
+        """The noisy inputs of each chunk, and the generator of what else is random about their maps."""
+        rows, done, index = self.chunk_rows(planned), 0, 0
         while done < planned:
             count = min(rows, planned - done)
             generator = stream(self.purpose, self.seed, self.item, index, self.x.device)
-            points = self.noise.copies(self.x, count * field.block, generator)
-            maps, classes = self._explain(points, generator, witness)
-            check_maps(maps, field.limit, done * field.block)
-            if field.block > 1:
-                maps = maps.view(count, field.block, -1).mean(dim=1)
-            yield Draws(maps, classes)
+            yield self.noise.copies(self.x, count * self.field.block, generator), generator
             done, index = done + count, index + 1
 
-    def _explain(
-        self, points: Tensor, generator: torch.Generator, witness: Witness | None
+    def explain(
+        self, points: Tensor, generator: torch.Generator, witness: Witness | None = None
     ) -> tuple[Tensor, Tensor | None]:
+        """(B, m) flat maps of noisy inputs, and the model's logits there if classes are wanted."""
         maps, logits = list[Tensor](), list[Tensor]()
         for part in points.split(batch_rows(self.field, self.x, self.batch)):
             call = Call.make(self.field, part, self.target, generator, outputs=self.classes)
@@ -86,7 +93,7 @@ class Source:
             maps.append(call.answer.maps.flatten(1))
             if call.answer.logits is not None:
                 logits.append(call.answer.logits)
-        return _joined(maps), predicted(_joined(logits)).cpu() if self.classes else None
+        return _joined(maps), _joined(logits) if self.classes else None
 
 
 def batch_rows(field: Field, x: Tensor, batch: int | None) -> int:

@@ -15,13 +15,13 @@ from attribound import checks as check
 from attribound.bounds.cells import hot_cells
 from attribound.certificates.arguments import check_field, check_target, class_names, look_at, repeated_channels
 from attribound.certificates.asked import fractions_of
-from attribound.certificates.opening import open_field, open_model
+from attribound.certificates.opening import behind_denoiser, open_field
 from attribound.certificates.record import Failure, Record
-from attribound.data import Unlabelled, label_doubt, open_data
+from attribound.data import Unlabelled, fitted, label_doubt, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields.base import check_output
 from attribound.hashes import model_hash
-from attribound.models import code_hash
+from attribound.models import code_hash, load_model
 from attribound.noise import parse_noise, units_of
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
@@ -86,7 +86,7 @@ def prepare(
     Args:
         config: what is asked for.
         trust: load programs too.
-        say: told, in a line, what is odd but not wrong.
+        say: told, in a line, what is odd but not wrong and what is done to pictures.
     """
     check.count("samples", config.samples)
     check.alpha(config.alpha)
@@ -103,9 +103,13 @@ def prepare(
         check.non_negative("epsilon", epsilon)
     check_output(config.output)
     data = open_data(config.data)
-    config = msgspec.structs.replace(config, units=units_of(data.scale))
-    parse_noise(config.noise, config.units)
-    model = open_model(config.subject, data.shape, trust=trust)
+    parse_noise(config.noise, units_of(data.scale))
+    plain = load_model(config.model, config.arch, trust=trust)
+    spec, data, note = fitted(config.data, data, plain)
+    if note:
+        say(note)
+    config = msgspec.structs.replace(config, data=spec, units=units_of(data.scale))
+    model = behind_denoiser(plain, config.subject, data.shape)
     try:
         model = model.to(config.device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:

@@ -1,5 +1,6 @@
 """Certify explanations: the public edge, where arguments are checked once."""
 
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import final
@@ -26,7 +27,8 @@ from attribound.certificates.asked import Until, asked, fractions_of, names_of, 
 from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
 from attribound.certificates.record import BoundRecord, NoiseRecord, Record
 from attribound.certificates.subject import Subject
-from attribound.errors import ArgumentError
+from attribound.certificates.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
+from attribound.errors import ArgumentError, AttriboundWarning
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
 from attribound.fields.rows import independent, probes
@@ -100,7 +102,9 @@ class Certifier:
         self.cosines = tuple(float(check.fraction("cosine", one)) for one in cosines)
         self.subject = subject or Subject()
         self.weights = model_hash(self.field.model)
+        check_columns(self.features, self.field.model)
         self._probed: tuple[int, ...] | None = None
+        self._returned = Returned.LOGITS
 
     def __call__(
         self,
@@ -128,7 +132,10 @@ class Certifier:
         item = check.whole("item", item)
         peek = look_at(self.field.model, x)
         chosen = peek.prediction if target is None else check_target(target, peek.classes, self.classes)
+        if line := bright_pixels(self.field.model, x):
+            warnings.warn(line, AttriboundWarning, stacklevel=3)
         self._probe(x, chosen, chosen_seed, item)
+        check_returned(self._returned, self.field.output, target_given=target is not None)
         generator = stream(Purpose.PROBE, chosen_seed, item, 1, x.device)
         with torch.enable_grad():
             plain = self.field.attribute(x.expand(self.field.block, *x.shape), chosen, generator=generator).detach()
@@ -148,6 +155,7 @@ class Certifier:
         if self._probed != tuple(x.shape):
             near = self.noise.copies(x, _PROBES, stream(Purpose.PROBE, seed, item, 0, x.device))
             self.field = independent(self.field, probes(x, near), target)
+            self._returned = returned_by(self.field.model, x, near)
             self._probed = tuple(x.shape)
 
     def _certificate(

@@ -139,6 +139,7 @@ def tune(
     another stream than those of `certify`: what is chosen here by looking is certified afresh.
     """
     from attribound import tuning
+    from attribound.certificates.suspicions import check_columns
     from attribound.cli import console
     from attribound.data import fitted, open_data
     from attribound.fields import make_field
@@ -156,6 +157,7 @@ def tune(
         return make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
 
     network = load_model(model, arch, trust=trust_model)
+    check_columns(source.features, network, model)
     _, source, note = fitted(data, source, network)
     if note:
         console.say(quiet=as_json)(note)

@@ -9,7 +9,7 @@ from attribound.data.idx import read_idx, read_mnist
 from attribound.data.npz import read_npz
 from attribound.data.sample import mnist_sample, photos
 from attribound.data.specs import has_splits, open_data, runs_code
-from attribound.data.unlabelled import Unlabelled, label_doubt
+from attribound.data.unlabelled import Unlabelled, label_doubt, labels_beyond
 
 __all__ = [
     "Arrays",
@@ -20,6 +20,7 @@ __all__ = [
     "fitted",
     "has_splits",
     "label_doubt",
+    "labels_beyond",
     "mnist_sample",
     "open_data",
     "photos",

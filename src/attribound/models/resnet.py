@@ -78,6 +78,7 @@ class ResNet(nn.Module):
     """
 
     input_size: int | None = None
+    input_range = (0.0, 1.0)
 
     def __init__(self, normalize: Normalize, stem: Sequence[nn.Module], stages: Sequence[nn.Module], last: nn.Linear):
         super().__init__()

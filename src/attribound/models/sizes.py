@@ -5,6 +5,8 @@ from typing import Any
 
 import torch
 
+from attribound.models.stated import layers_of
+
 _NAMES = ("input_size", "image_size", "img_size")
 _CONFIGS = ("config", "pretrained_cfg", "default_cfg")
 """Where Hugging Face and timm keep what a model was made for."""
@@ -12,21 +14,16 @@ _CONFIGS = ("config", "pretrained_cfg", "default_cfg")
 _TWO_USUAL = (224, 256)
 _OTHERS = (32, 28, 64, 96, 128, 48, 72, 84, 100, 112, 120, 144, 150, 160, 180, 192, 200, 240, 260, 288, 299, 300)
 _LARGE = (320, 336, 380, 384, 448, 456, 512)
-_WRAPPED = ("model", "program")
 
 
 def stated_size(model: Any) -> int | None:
     """The side of the square pictures that a model says it takes; None if it does not say."""
-    for _ in range(8):  # wrappers hold the model that they wrap
-        for holder in (model, *(getattr(model, name, None) for name in _CONFIGS)):
+    for layer in layers_of(model):
+        for holder in (layer, *(getattr(layer, name, None) for name in _CONFIGS)):
             for name in _NAMES:
                 value = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
                 if size := _side(value):
                     return size
-        inner = next((name for name in _WRAPPED if getattr(model, name, None) is not None), None)
-        if inner is None:
-            return None
-        model = getattr(model, inner)
     return None
 
 

@@ -18,6 +18,7 @@ from attribound.certificates.arguments import (
     check_batch,
     check_field,
     check_input,
+    check_noise,
     check_target,
     class_names,
     each_target,
@@ -28,7 +29,7 @@ from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
 from attribound.certificates.record import BoundRecord, NoiseRecord, Record
 from attribound.certificates.subject import Subject
 from attribound.certificates.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
-from attribound.errors import ArgumentError, AttriboundWarning
+from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
 from attribound.fields.rows import independent, probes
@@ -87,8 +88,7 @@ class Certifier:
             subject: how the model and the data were named, for the records.
             purpose: what the draws are for; purposes share no random stream.
         """
-        if not isinstance(noise, Noise):
-            raise ArgumentError(f"expected `noise` UniformBall or Gaussian, got {type(noise).__name__}")
+        check_noise(noise)
         self.field, self.noise, self.purpose = check_field(field), noise, purpose
         self.plan = Plan(
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
@@ -312,7 +312,7 @@ def certify_batch(
         item: number of the first input.
         progress: True for a bar, or a function that is called with (samples done, samples planned) of each input.
     """
-    inputs = check_batch(inputs)
+    inputs = check_batch(inputs, check_field(field).model)
     targets = each_target(target, len(inputs))
     prepared = Certifier(
         field,

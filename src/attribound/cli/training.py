@@ -25,6 +25,7 @@ from attribound.cli.app import (
     app,
 )
 from attribound.cli.choices import NoiseKind, ObjectiveName
+from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def train(
     A certificate is only large on a model that keeps its explanation under noise. `consistency` trains the certificate
     itself. The state is saved after every epoch: Ctrl-C, and the same command goes on to the same weights.
     """
+    check_words(data=[data, test_data], noise=noise)
     from attribound.cli import console
     from attribound.data import fitted, has_splits, open_data
     from attribound.models import DENOISERS, load_denoiser, load_model, make_model
@@ -138,6 +140,7 @@ def tune(
     needs training with noise first, or a denoiser: --denoiser scans every level with and without one. Draws are of
     another stream than those of `certify`: what is chosen here by looking is certified afresh.
     """
+    check_words(attribution=attribution, maps=maps or (), data=[data], model=model)
     from attribound import tuning
     from attribound.certificates.suspicions import check_columns
     from attribound.cli import console

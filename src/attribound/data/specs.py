@@ -15,6 +15,7 @@ from attribound.data.parquet import open_parquet
 from attribound.data.sample import open_photos, open_sample
 from attribound.data.table import TABLE_OPTIONS
 from attribound.errors import ArgumentError
+from attribound.suggest import closest_data, did_you_mean
 
 
 @final
@@ -80,5 +81,6 @@ def _reader(spec: str) -> tuple[str, Reader]:
     name = kind if colon else spec.partition("?")[0]
     reader = READERS.get(name)
     if reader is None or reader.embedded == bool(colon) or bool(colon) != bool(where):
-        raise ArgumentError(f"expected --data {SPECS}, got {spec!r}")
+        meant = did_you_mean(closest_data(spec, READERS))
+        raise ArgumentError(f"expected --data {SPECS}, got {spec!r}{meant if name not in READERS else ''}")
     return name, reader

@@ -14,6 +14,7 @@ from attribound.bounds.truncation import Truncation as Truncation
 from attribound.bounds.truncation import truncate_normal as truncate_normal
 from attribound.checks import FloatArray, Number
 from attribound.errors import ArgumentError
+from attribound.suggest import closest, closest_noise, did_you_mean
 
 
 @final
@@ -164,7 +165,9 @@ def split_spec(spec: str) -> tuple[type[Law], float]:
         return LAWS[kind], float(check.positive("noise", float(number)))
     except (KeyError, ValueError):
         forms = " or ".join(f"{law.kind}:{law.parameter.upper()}" for law in LAWS.values())
-        raise ArgumentError(f"expected a noise, {forms} with a positive number, got {spec!r}") from None
+        name = "" if kind in LAWS else closest(kind, LAWS)
+        meant = did_you_mean(closest_noise(spec) or (f"{name}:{number}" if name and number else name))
+        raise ArgumentError(f"expected a noise, {forms} with a positive number, got {spec!r}{meant}") from None
 
 
 # --- the closed forms by keyword, as a calculator offers them ------------------------------------------------

@@ -5,9 +5,9 @@ import torch
 
 import attribound as ab
 from attribound.data import mnist_sample
+from attribound.fields.families import noisy
 from attribound.models import load_shipped
 from attribound.sampling import Plan, Source, estimate
-from attribound.fields.families import noisy
 from benchmarks.figure import Figure, race
 
 SIGMA, STEPS, TUNNEL_DRAWS, DRAWS = 0.5, 50, 32, 4096

@@ -25,11 +25,11 @@ from attribound.data.folder import Folder
 from attribound.fields import Saliency, Unit
 from attribound.fields.bounded import Clip
 from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, LayerCAM
+from attribound.fields.families import noisy
 from attribound.hashes import input_hash
 from attribound.models import Denoised, load_denoiser, load_model
 from attribound.noise import Gaussian
 from attribound.sampling import Source
-from attribound.fields.families import noisy
 
 SAMPLES, SALIENCY_SAMPLES, BATCH = 1024, 256, 8
 SIGMAS = (0.05, 0.1, 0.25, 0.15, 0.33)

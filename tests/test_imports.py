@@ -15,6 +15,7 @@ ROOMS = (
     "checks",
     "rounding",
     "texts",
+    "suggest",
     "files",
     "limits",
     "hashes",
@@ -64,7 +65,7 @@ FLOORS = {
 }
 """Libraries that belong to some rooms only."""
 
-WITHOUT_TORCH = ("errors", "checks", "rounding", "files", "bounds")
+WITHOUT_TORCH = ("errors", "checks", "rounding", "files", "suggest", "bounds")
 
 
 def modules() -> dict[str, Path]:

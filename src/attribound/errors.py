@@ -5,6 +5,10 @@ class AttriboundError(Exception):
     """Root of all errors raised by attribound."""
 
 
+class AttriboundWarning(UserWarning):
+    """Something is probably not meant, but may be."""
+
+
 class ArgumentError(AttriboundError, ValueError):
     """An argument is outside what the function accepts."""
 

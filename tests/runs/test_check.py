@@ -12,7 +12,7 @@ import torch
 
 from attribound.bounds.cells import Majority
 from attribound.bounds.orders import Orders
-from attribound.certificates.cell_checks import facts_alike
+from attribound.certificates.alike import Precision, facts_alike
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.certify import certify as explain
 from attribound.certificates.record import Record, seal_of
@@ -203,16 +203,19 @@ def test_runs_and_files_allow_for_the_same_rounding() -> None:
         assert verify_record(Certificate(sealed)).passed is not bool(doubts)
 
 
-def test_sampled_again_tolerates_last_digits_and_no_more() -> None:
+def test_sampled_again_tolerates_what_rounding_explains_and_no_more() -> None:
     proved = np.array([[0.0, 1.0, 0.5, 0.0]])
-    again = Orders(np.array([0.0]), proved, 1e-5)
+    again, rounded = Orders(np.array([0.0]), proved, 1e-5), Precision(apart=1e-7, norm=0.5)
     for place, radius, alike in ((2, 0.5002, True), (2, 0.4998, True), (2, 0.505, False), (3, 1e-6, False)):
         stated = proved.copy()
         stated[0, place] = radius
-        assert facts_alike(Orders(np.array([0.0]), stated, 1e-5), again) is alike, (place, radius)
+        assert facts_alike(Orders(np.array([0.0]), stated, 1e-5), again, rounded) is alike, (place, radius)
+        assert not facts_alike(Orders(np.array([0.0]), stated, 1e-5), again), "unless rounding was measured"
     inflated = np.array([[0.0, 100.0, 1.0, 0.0]])
-    assert not facts_alike(Orders(np.array([0.0]), inflated, 1e-5), again)
-    for count, counted, tested, alike in ((30, 28, 30, False), (30, 29, 30, False), (4000, 3998, 4096, True)):
-        stored, recounted = (Majority(1.0, float(one), float(tested), 6e-5) for one in (count, counted))
-        assert facts_alike(stored, recounted) is alike, (count, counted)
-    assert not facts_alike(Majority(1.0, 4000.0, 4096.0, 6e-5), Majority(1.0, 3997.0, 4096.0, 6e-5))
+    assert not facts_alike(Orders(np.array([0.0]), inflated, 1e-5), again, rounded)
+    recounted, rounded = Majority(1.0, 4000.0, 4096.0, 6e-5), Precision(1e-7, 0.5, gained=1, lost=2)
+    for count, strictly, alike in ((4000, True, True), (4001, False, True), (4002, False, False), (3998, False, True)):
+        stored = Majority(1.0, float(count), 4096.0, 6e-5)
+        assert facts_alike(stored, recounted) is strictly, count
+        assert facts_alike(stored, recounted, rounded) is alike, count
+    assert not facts_alike(Majority(1.0, 4000.0, 4096.0, 7e-5), recounted, rounded), "no rounding changes alpha"

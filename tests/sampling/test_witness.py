@@ -99,6 +99,13 @@ def test_a_model_that_changes_while_it_is_sampled_is_refused(calls: int) -> None
         run(Aging(calls), batch=8)
 
 
+def _watch(source, witness) -> None:
+    family, design = source
+    for _ in design.rounds(family, 160, witness):
+        pass
+    witness.check()
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_every_change_for_good_happens_before_a_witness(share, monkeypatch) -> None:
     """However often the call that is held is replaced: each is made again before it is let go."""
@@ -107,9 +114,7 @@ def test_every_change_for_good_happens_before_a_witness(share, monkeypatch) -> N
         source = drawn(Unit(Saliency(Aging(calls))), X, 0, NOISE, classes=True)
         witness = Witness(0)
         with pytest.raises(FieldError, match=CHANGES):
-            for _ in source[1].rounds(source[0], 160, witness):
-                pass
-            witness.check()
+            _watch(source, witness)
 
 
 def test_last_bits_that_differ_between_identical_calls_are_allowed_and_no_more() -> None:

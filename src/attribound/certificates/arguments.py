@@ -1,7 +1,7 @@
 """Checks at the public edge: fields, inputs, targets. Each is made once, and says in a line what was expected."""
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -14,6 +14,8 @@ from attribound.errors import ArgumentError, FieldError
 from attribound.fields.base import Field, Model, forward
 from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.rows import check_evaluating
+from attribound.models.sizes import only_size, stated_size
+from attribound.noise import Noise
 from attribound.sampling.draws import predicted
 
 Target = int | str | None
@@ -48,7 +50,21 @@ def check_field(field: Field) -> Bounded:
     """The field, if it has a limit and its model is in evaluation mode."""
     limited = bounded(field)
     check_evaluating(limited.model)
+    if any(value.is_inference() for value in _tensors(limited.model)):
+        raise FieldError(
+            "expected a model made outside torch.inference_mode(): gradients cannot pass its weights; load it again "
+            "outside, or use copy.deepcopy(model) there"
+        )
     return limited
+
+
+def check_noise(noise: Any) -> Noise:
+    """The noise; a bare number gets a suggestion."""
+    if isinstance(noise, Noise):
+        return noise
+    number = isinstance(noise, int | float) and not isinstance(noise, bool) and noise > 0
+    meant = f"; did you mean Gaussian({noise})?" if number else ""
+    raise ArgumentError(f"expected `noise` UniformBall or Gaussian, got {type(noise).__name__}{meant}")
 
 
 def check_input(x: Any) -> Tensor:
@@ -61,17 +77,32 @@ def check_input(x: Any) -> Tensor:
         raise ArgumentError(f"expected a floating-point `x`, got {x.dtype}")
     if not torch.isfinite(x).all():
         raise ArgumentError("expected a finite `x`, got NaN or infinity in it")
-    return x.detach()
+    if torch.is_inference_mode_enabled():
+        raise ArgumentError("expected a call outside torch.inference_mode(), where no gradient can be computed")
+    return x.detach().clone() if x.is_inference() else x.detach()  # a copy made here may have gradients
 
 
-def check_batch(inputs: Any) -> Tensor:
-    """A batch of inputs with a leading dimension."""
+def check_batch(inputs: Any, model: Model) -> Tensor:
+    """A batch of inputs with a leading dimension, not one input of the model's."""
     batch = check_input(inputs)
     if batch.ndim < 2:
         raise ArgumentError(
             f"expected a batch (inputs, ...), got shape {tuple(batch.shape)}: use certify for one input"
         )
+    if len(batch) and not _accepts(model, batch[0]) and _accepts(model, batch):
+        raise ArgumentError(
+            f"expected a batch (inputs, ...), got one input of shape {tuple(batch.shape)}: use certify, or x[None]"
+        )
     return batch
+
+
+def _accepts(model: Model, x: Tensor) -> bool:
+    try:
+        with torch.no_grad():
+            forward(model, x[None])
+    except Exception:  # whatever a model raises for an input that it was not made for
+        return False
+    return True
 
 
 def look_at(model: Model, x: Tensor) -> Peek:
@@ -89,13 +120,35 @@ def look_at(model: Model, x: Tensor) -> Peek:
         raise ArgumentError(
             f"expected one input, got a batch of {len(x)} (shape {tuple(x.shape)}): use certify_batch, or x[0]"
         )
-    reason = " ".join(str(problem).split())[:300] or type(problem).__name__
+    raise FieldError(
+        f"the model does not accept one input of shape {tuple(x.shape)} (as a batch of 1): {_reason(model, x, problem)}"
+    )
+
+
+def _reason(model: Model, x: Tensor, problem: Exception) -> str:
+    """Why a model does not accept an input: precision, channels, size, or what torch says."""
+    own = next((value.dtype for value in _tensors(model) if value.is_floating_point()), x.dtype)
+    if own != x.dtype:
+        name, given = (str(kind).removeprefix("torch.") for kind in (own, x.dtype))
+        return f"it is {given} and the model {name}: pass x.to(torch.{name}), or model.to(torch.{given})"
     if (wanted := _channels(model)) and x.ndim == 3 and len(x) != wanted:
-        reason = (
+        return (
             f"the pictures have {_counted(len(x))}, its first convolution takes {wanted}: read them with {wanted} "
             f"(folder:DIR?channels={wanted}), or change them inside the model"
         )
-    raise FieldError(f"the model does not accept one input of shape {tuple(x.shape)} (as a batch of 1): {reason}")
+    if x.ndim == 3 and (size := stated_size(model) or only_size(model, len(x))) and x.shape[1:] != (size, size):
+        return (
+            f"the picture has {x.shape[2]} x {x.shape[1]} pixels, the model takes {size} x {size}: resize it "
+            f"(folder:DIR?size={size})"
+        )
+    return " ".join(str(problem).split())[:300] or type(problem).__name__
+
+
+def _tensors(model: Model) -> Iterator[Tensor]:
+    """Weights and buffers, where the model has any."""
+    if isinstance(model, nn.Module):
+        yield from model.parameters()
+        yield from model.buffers()
 
 
 def repeated_channels(model: Model, shape: Sequence[int]) -> str:

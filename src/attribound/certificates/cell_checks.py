@@ -1,12 +1,8 @@
 """Check what stored records say about cells and the class: derived again from the counts that they keep."""
 
 import math
-from dataclasses import fields
-
-import numpy as np
 
 from attribound.bounds.cells import CellFact
-from attribound.bounds.facts import Fact
 from attribound.bounds.orders import Orders
 from attribound.certificates.cells import tally
 from attribound.certificates.certificate import Certificate
@@ -14,17 +10,6 @@ from attribound.certificates.reasons import overstated_reasons
 from attribound.errors import AttriboundError
 
 _TOLERANCE = 1e-9
-_SAMPLED_AGAIN = 1e-5
-"""Relative difference that another processor's last digits may make in a sampled number."""
-
-_COUNTS = {"hot": "draws", "count": "tested"}
-_RECOUNTED, _RECOUNTED_PART = 2.0, 1e-3
-"""Counts, and of what: they may differ by so much, and by no larger part of the draws, for a vote between nearly equal
-cells or classes hangs on last digits too."""
-
-_REORDERED, _REORDERED_PART = 1e-3, 1e-4
-"""Of itself and of the largest radius: radii of orders follow from counts at many thresholds, of which last digits move
-one draw now and then."""
 
 
 def cell_problems(certificate: Certificate) -> list[str]:
@@ -75,28 +60,3 @@ def _overstated_tallies(certificate: Certificate) -> list[str]:
             if not (whole and 0 <= stated.hot <= derived.hot and 0 <= stated.cold <= derived.cold):
                 problems.append(f"states cells({fraction}, {epsilon}) = {stated}, but its evidence gives {derived}")
     return problems
-
-
-def facts_alike(stored: Fact, again: Fact) -> bool:
-    """Whether a fact is what the same draws prove again, up to what another processor's last digits change."""
-    for field in fields(again):
-        a, b = (np.asarray(getattr(fact, field.name), np.float64) for fact in (stored, again))
-        relative, absolute = _slack(again, field.name)
-        if a.shape != b.shape or not np.allclose(a, b, rtol=relative, atol=absolute):
-            return False
-        if _is_radius(again, field.name) and (a[b == 0] > 0).any():  # no last digits prove what was not proved
-            return False
-    return True
-
-
-def _slack(fact: Fact, name: str) -> tuple[float, float]:
-    """Relative and absolute difference that one of a fact's numbers may have when it is sampled again."""
-    if name in _COUNTS:
-        return 0.0, min(_RECOUNTED, _RECOUNTED_PART * float(getattr(fact, _COUNTS[name])))
-    if _is_radius(fact, name):
-        return _REORDERED, _REORDERED_PART * float(np.max(getattr(fact, name)))
-    return _SAMPLED_AGAIN, _TOLERANCE
-
-
-def _is_radius(fact: Fact, name: str) -> bool:
-    return isinstance(fact, Orders) and name == "radius"

@@ -1,5 +1,6 @@
 """Certify explanations: the public edge, where arguments are checked once."""
 
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import final
@@ -17,6 +18,7 @@ from attribound.certificates.arguments import (
     check_batch,
     check_field,
     check_input,
+    check_noise,
     check_target,
     class_names,
     each_target,
@@ -26,7 +28,8 @@ from attribound.certificates.asked import Until, asked, fractions_of, names_of, 
 from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
 from attribound.certificates.record import BoundRecord, NoiseRecord, Record
 from attribound.certificates.subject import Subject
-from attribound.errors import ArgumentError
+from attribound.certificates.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
+from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.rows import independent, probe_rows
@@ -82,8 +85,7 @@ class Certifier:
             subject: how the model and the data were named, for the records.
             purpose: what the draws are for; purposes share no random stream.
         """
-        if not isinstance(noise, Noise):
-            raise ArgumentError(f"expected `noise` UniformBall or Gaussian, got {type(noise).__name__}")
+        check_noise(noise)
         self.field, self.noise, self.purpose = check_field(field), noise, purpose
         self.plan = Plan(
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
@@ -97,7 +99,9 @@ class Certifier:
         self.cosines = tuple(float(check.fraction("cosine", one)) for one in cosines)
         self.subject = subject or Subject()
         self.weights = model_hash(self.field.model)
+        check_columns(self.features, self.field.model)
         self._probed: tuple[int, ...] | None = None
+        self._returned = Returned.LOGITS
 
     def __call__(
         self,
@@ -125,7 +129,10 @@ class Certifier:
         item = check.whole("item", item)
         peek = look_at(self.field.model, x)
         chosen = peek.prediction if target is None else check_target(target, peek.classes, self.classes)
+        if line := bright_pixels(self.field.model, x):
+            warnings.warn(line, AttriboundWarning, stacklevel=3)
         self._probe(x, chosen, chosen_seed, item)
+        check_returned(self._returned, self.field.output, target_given=target is not None)
         generator = stream(Purpose.PROBE, chosen_seed, item, 1, x.device)
         with torch.enable_grad():
             plain = self.field.attribute(x.expand(self.field.block, *x.shape), chosen, generator=generator).detach()
@@ -147,6 +154,7 @@ class Certifier:
             generator, family = stream(Purpose.PROBE, seed, item, 0, x.device), Around(self.field, target, x)
             shifts = family.noise(self.noise, probe_rows(self.field), generator)
             self.field = bounded(independent(family, shifts, generator).field)
+            self._returned = returned_by(self.field.model, x, family.inputs(shifts))
             self._probed = tuple(x.shape)
 
     def _certificate(
@@ -308,7 +316,7 @@ def certify_batch(
         item: number of the first input.
         progress: True for a bar, or a function that is called with (samples done, samples planned) of each input.
     """
-    inputs = check_batch(inputs)
+    inputs = check_batch(inputs, check_field(field).model)
     targets = each_target(target, len(inputs))
     prepared = Certifier(
         field,
@@ -333,7 +341,11 @@ def certify_batch(
 def certify_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) -> Certificate:
     """Repeat a stored certificate's computation: the same draws, if model, input and settings are the same."""
     record = stored.record
-    again = Certifier(
+    return certifier_of(record, field, noise)(x, record.target, seed=record.seed, item=record.item, label=record.label)
+
+
+def certifier_of(record: Record, field: Bounded, noise: Noise) -> Certifier:
+    """What made a record, or would make it again."""
+    return Certifier(
         field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked(record)
     )
-    return again(x, record.target, seed=record.seed, item=record.item, label=record.label)

@@ -10,7 +10,7 @@ import msgspec
 from torch import Tensor, nn
 
 from attribound.certificates.subject import Subject
-from attribound.data import Dataset, open_data
+from attribound.data import Dataset, fitted, open_data, runs_code
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import Bounded, make_field
 from attribound.fields.base import Output
@@ -76,7 +76,9 @@ class Opener:
     def _network(self, named: Subject) -> nn.Module:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")
         if key not in self._networks:
-            self._networks[key] = open_model(named, self._source(named.data).shape, trust=self._trust)
+            plain = load_model(named.model, named.arch, trust=self._trust)
+            source = self._sources[named.data] = fitted(named.data, self._source(named.data), plain).data
+            self._networks[key] = behind_denoiser(plain, named, source.shape)
         return self._networks[key]
 
     def _source(self, spec: str) -> Dataset:
@@ -93,7 +95,11 @@ def open_model(subject: Subject, shape: Sequence[int], *, trust: bool = False) -
         shape: of one input; the denoiser is told the noise per feature.
         trust: load programs too.
     """
-    model = load_model(subject.model, subject.arch, trust=trust)
+    return behind_denoiser(load_model(subject.model, subject.arch, trust=trust), subject, shape)
+
+
+def behind_denoiser(model: nn.Module, subject: Subject, shape: Sequence[int]) -> nn.Module:
+    """The model behind the denoiser that a subject names, if it names one; `shape` is that of one input."""
     if subject.denoiser is None:
         return model
     sigma = parse_noise(subject.noise).law(math.prod(shape)).sigma
@@ -128,6 +134,10 @@ def _named(subject: Subject, model: str | None, arch: str | None, data: str | No
         return msgspec.structs.replace(named, data=data)
     if not subject.data:
         raise ArgumentError("this was certified in Python, where its data had no name: repeat them as --data")
+    if runs_code(subject.data):
+        raise ArgumentError(
+            f"the record names {subject.data!r}, whose transform is code: repeat it as --data if you trust it"
+        )
     return named
 
 

@@ -33,6 +33,13 @@ FORMAT = 2
 READERS = {1: "0.1"}
 """Which version of attribound reads an older format."""
 
+
+def newer(version: Any) -> str:
+    """The end of a message about a format that is not known yet."""
+    known = not isinstance(version, int) or isinstance(version, bool) or version <= FORMAT
+    return "" if known else ": a newer attribound made it, pip install --upgrade attribound"
+
+
 Status = Literal["certified", "assumed", "uncertified"]
 MOST_NUMBERS = 50_000_000
 """A stored map never has more values than this: a small file may not unpack into all memory."""
@@ -270,7 +277,7 @@ def _check_format(stored: Any) -> None:
             f"it has format {version}, which attribound {READERS[version]} reads; this version reads {FORMAT}"
         )
     if version != FORMAT:
-        raise ValueError(f"it has format {version!r}, expected {FORMAT}")
+        raise ValueError(f"it has format {version!r}, expected {FORMAT}{newer(version)}")
 
 
 def _check(record: Record) -> None:

@@ -1,4 +1,4 @@
-"""Check stored records: derive their numbers again from what they rest on, and compare with samples taken again."""
+"""Check stored records: derive their numbers again from what they rest on."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy as np
 from attribound.bounds.confidence import mean_radius
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
 from attribound.bounds.rules import RULES
-from attribound.certificates.cell_checks import cell_problems, facts_alike, overstated_cells
+from attribound.certificates.cell_checks import cell_problems, overstated_cells
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import seal_of
 
@@ -19,8 +19,6 @@ _NEEDED = (Length, Spread, Closeness)
 """What every certificate rests on."""
 
 _TOLERANCE = 1e-9
-_SAMPLED_AGAIN = 1e-5
-"""Relative difference that another processor's last digits may make in a sampled number."""
 
 
 @final
@@ -181,59 +179,6 @@ def _overstatements(certificate: Certificate) -> list[str]:
             if not stated <= (derived := largest(float(key))) + _TOLERANCE:
                 problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
     return problems
-
-
-def compare(stored: Certificate, again: Certificate) -> list[str]:
-    """What differs between a stored certificate and the same computation done again: every number, and the map."""
-    mine, theirs = stored.record, again.record
-    names = (
-        "model_sha256",
-        "input_sha256",
-        "target",
-        "prediction",
-        "dim",
-        "noise",
-        "attribution",
-        "maps",
-        "output",
-        "samples",
-        "draws",
-        "budget",
-        "until",
-        "stopped",
-        "alpha",
-        "seed",
-        "item",
-    )
-    problems = [
-        f"{name} differs: stored {getattr(mine, name)}, sampled again {getattr(theirs, name)}"
-        for name in names
-        if getattr(mine, name) != getattr(theirs, name)
-    ]
-    if mine.bound.spec != theirs.bound.spec:
-        problems.append(f"bound differs: stored {mine.bound.spec}, sampled again {theirs.bound.spec}")
-    sampled = ("norm", "norm_lower", "eigenvalue_upper", "map_radius", "fidelity")
-    problems += [
-        f"{name} differs: stored {getattr(mine, name)}, sampled again {getattr(theirs, name)}"
-        for name in sampled
-        if not _close(getattr(mine, name), getattr(theirs, name))
-    ]
-    facts, others = stored.evidence.facts, again.evidence.facts
-    if set(facts) != set(others) or not all(facts_alike(fact, others[kind]) for kind, fact in facts.items()):
-        problems.append("the facts differ from those that the same draws prove again")
-    if stored.map is not None and again.map is not None:
-        distance = float(np.linalg.norm(stored.map - again.map)) if stored.map.shape == again.map.shape else math.inf
-        if distance > _SAMPLED_AGAIN * stored.limit:
-            problems.append(f"the map differs from the one sampled again by {distance:.3g}")
-    return problems
-
-
-def _close(first: object, second: object) -> bool:
-    """Whether two sampled numbers, or lists of numbers, agree up to the last digits of another processor."""
-    if first is None or second is None:
-        return first is second
-    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    return a.shape == b.shape and bool(np.allclose(a, b, rtol=_SAMPLED_AGAIN, atol=_TOLERANCE))
 
 
 def _same(first: object, second: object) -> bool:

@@ -24,6 +24,7 @@ from attribound.cli.app import (
     interruptible,
 )
 from attribound.cli.choices import EngineName, OutputName
+from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError, AttriboundError
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def certify(
     Then: attribound show my-run, attribound attack my-run, attribound report my-run. A bad input becomes a record with
     status `error`. Draws depend on (seed, item) only, so workers, engines and interruptions change no record.
     """
+    check_words(attribution=attribution, maps=maps or (), data=[data], noise=noise, model=model)
     from attribound.fields import default_maps
     from attribound.runs import RunConfig
     from attribound.runs.runner import share_alpha

@@ -85,5 +85,24 @@ class ObjectiveName(StrEnum):
     DENOISE = "denoise"
 
 
+ATTRIBUTIONS = (
+    *("saliency", "ig", "ig-random", "gradcam", "hirescam", "layercam", "gradcam++"),
+    *("input-x-gradient", "guided-backprop", "deconvolution", "deeplift", "feature-ablation"),
+)
+"""Methods without their layers: `attribound.fields.ATTRIBUTIONS`."""
+
+MAPS = ("raw", "centred", "pooled", "pooled-signed", "tokens", "tokens-signed", "abs", "scaled")
+"""Shapes of maps without their sizes: `attribound.fields.MAPS`."""
+
+DATA = ("mnist-sample", "photos", "mnist", "cifar10", "folder", "npz", "csv", "parquet")
+"""Kinds of data: `attribound.data.specs.READERS`."""
+
+MODELS = (
+    *("mnist-cnn", "mnist-cnn-noise", "mnist-cnn-consistency", "mnist-cnn-trades", "mnist-cnn-ig-norm"),
+    *("mnist-cnn-igr", "mnist-cnn-trades-noise"),
+    *("cifar10-resnet20", "cifar10-resnet20-noise", "cifar10-resnet20-consistency"),
+)
+"""Shipped models: `attribound.models.SHIPPED`."""
+
 NoiseKind = StrEnum("NoiseKind", {kind.upper(): kind for kind in LAWS})  # type: ignore[misc]
 """Laws of noise: `attribound.bounds.LAWS`."""

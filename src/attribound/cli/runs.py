@@ -121,20 +121,27 @@ def verify(
 
 def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:
     """Derive a certificate's numbers anew; with an opener, sample it again."""
-    from attribound.certificates import compare, verify
+    from attribound.certificates import verify
 
     outcome = verify(path)
-    certificate, problems = outcome.certificate, list(outcome.problems)
+    certificate, problems, remarks = outcome.certificate, list(outcome.problems), list[str]()
     if opener is not None:
-        from attribound.certificates.certify import certify_again
+        from attribound.certificates.again import sample_again
 
         opened = opener(certificate.record.subject)
-        problems += compare(certificate, certify_again(certificate, opened.field, opened.x, opened.noise))
-    value = {"file": str(path), "passed": not problems, "status": certificate.status, "problems": problems}
+        again = sample_again(certificate, opened.field, opened.x, opened.noise)
+        problems, remarks = problems + again.problems, again.remarks
+    value = {
+        "file": str(path),
+        "passed": not problems,
+        "status": certificate.status,
+        "problems": problems,
+        "remarks": remarks,
+    }
 
     def lines() -> None:
-        for problem in problems:
-            print(f"{path}: {problem}")
+        for line in (*problems, *remarks):
+            print(f"{path}: {line}")
         if not problems:
             print(f"{path}: every number follows from its evidence. {certificate!r}")
 
@@ -158,11 +165,14 @@ def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> N
         "records": found.records,
         "resampled": found.resampled,
         "problems": {str(item): lines for item, lines in found.problems.items()},
+        "remarks": {str(item): lines for item, lines in found.remarks.items()},
     }
 
     def lines() -> None:
         for item, problems in found.problems.items():
             print(f"item {item}: {'; '.join(problems)}")
+        for item, remarks in found.remarks.items():
+            print(f"item {item}, no problem: {'; '.join(remarks)}")
         if not found.problems:
             print(f"{path}: {found.records} records follow from their evidence; {found.resampled} sampled again alike")
 

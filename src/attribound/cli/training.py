@@ -25,6 +25,7 @@ from attribound.cli.app import (
     app,
 )
 from attribound.cli.choices import NoiseKind, ObjectiveName
+from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ def train(
     A certificate is only large on a model that keeps its explanation under noise. `consistency` trains the certificate
     itself. The state is saved after every epoch: Ctrl-C, and the same command goes on to the same weights.
     """
+    check_words(data=[data, test_data], noise=noise)
     from attribound.cli import console
-    from attribound.data import has_splits, open_data
+    from attribound.data import fitted, has_splits, open_data
     from attribound.models import DENOISERS, load_denoiser, load_model, make_model
     from attribound.noise import Gaussian, parse_noise, units_of
     from attribound.training import Schedule, fresh, make_objective, summary
@@ -84,6 +86,11 @@ def train(
     loss = make_objective(objective.value, law, augment=augment, **options)
     test = open_data(test_data or data, "test") if test_data or has_splits(data) else learn
     model = fresh(lambda: make_model(arch), seed)
+    seen = fresh(lambda: make_model(arch), seed).eval()  # looking at the model itself would change its batch norms
+    fit = fitted(data, learn, seen)
+    if fit.note:
+        console.say(quiet=as_json)(fit.note)
+    learn, test = fit.data, fit.data if test is learn else fitted(test_data or data, test, seen).data
     if start is not None:
         model.load_state_dict((load_denoiser(start) if start in DENOISERS else load_model(start, arch)).state_dict())
     with console.progress(quiet=as_json) as advance:
@@ -133,9 +140,11 @@ def tune(
     needs training with noise first, or a denoiser: --denoiser scans every level with and without one. Draws are of
     another stream than those of `certify`: what is chosen here by looking is certified afresh.
     """
+    check_words(attribution=attribution, maps=maps or (), data=[data], model=model)
     from attribound import tuning
+    from attribound.certificates.suspicions import check_columns
     from attribound.cli import console
-    from attribound.data import open_data
+    from attribound.data import fitted, open_data
     from attribound.fields import make_field
     from attribound.files import check_target, write_whole
     from attribound.models import Denoised, load_denoiser, load_model
@@ -151,6 +160,10 @@ def tune(
         return make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
 
     network = load_model(model, arch, trust=trust_model)
+    check_columns(source.features, network, model)
+    _, source, note = fitted(data, source, network)
+    if note:
+        console.say(quiet=as_json)(note)
     cleaner = None if denoiser is None else load_denoiser(denoiser)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(

@@ -3,20 +3,24 @@
 from attribound.data.arrays import Arrays
 from attribound.data.base import Dataset
 from attribound.data.cifar import read_cifar10
+from attribound.data.fitting import Fitted, fitted
 from attribound.data.folder import Folder
 from attribound.data.idx import read_idx, read_mnist
 from attribound.data.npz import read_npz
 from attribound.data.sample import mnist_sample, photos
-from attribound.data.specs import has_splits, open_data
-from attribound.data.unlabelled import Unlabelled, label_doubt
+from attribound.data.specs import has_splits, open_data, runs_code
+from attribound.data.unlabelled import Unlabelled, label_doubt, labels_beyond
 
 __all__ = [
     "Arrays",
     "Dataset",
+    "Fitted",
     "Folder",
     "Unlabelled",
+    "fitted",
     "has_splits",
     "label_doubt",
+    "labels_beyond",
     "mnist_sample",
     "open_data",
     "photos",
@@ -24,4 +28,5 @@ __all__ = [
     "read_idx",
     "read_mnist",
     "read_npz",
+    "runs_code",
 ]

@@ -27,6 +27,11 @@ class Dataset(ABC):
     features: tuple[str, ...] = ()
     scale: Tensor | None = None
 
+    @property
+    def note(self) -> str:
+        """What reading does to the inputs, in a line; empty if nothing."""
+        return ""
+
     @abstractmethod
     def __len__(self) -> int:
         """Number of inputs."""

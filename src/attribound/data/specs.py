@@ -15,6 +15,7 @@ from attribound.data.parquet import open_parquet
 from attribound.data.sample import open_photos, open_sample
 from attribound.data.table import TABLE_OPTIONS
 from attribound.errors import ArgumentError
+from attribound.suggest import closest_data, did_you_mean
 
 
 @final
@@ -40,12 +41,15 @@ class Reader:
         return ":" not in self.form
 
 
+_OWN_CODE = "transform"
+"""The option that names code of the user's."""
+
 READERS = {
     "mnist-sample": Reader("mnist-sample", open_sample),
     "photos": Reader("photos[?size=N]", open_photos, ("size",)),
     "mnist": Reader("mnist:DIR", lambda typed: read_mnist(typed.where, typed.split), splits=True),
     "cifar10": Reader("cifar10:DIR", lambda typed: read_cifar10(typed.where, typed.split), splits=True),
-    "folder": Reader("folder:DIR[?size=N&channels=1]", open_folder, ("size", "channels")),
+    "folder": Reader("folder:DIR[?size=N&crop=none]", open_folder, ("size", "channels", "crop", _OWN_CODE)),
     "npz": Reader("npz:FILE[?range=any]", open_npz, ("range",)),
     "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE]", open_csv, TABLE_OPTIONS),
     "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE]", open_parquet, TABLE_OPTIONS),
@@ -60,6 +64,13 @@ def open_data(spec: str, split: str = "test") -> Dataset:
     return reader.open(Options.parse(where, split, reader.options))
 
 
+def runs_code(spec: str) -> bool:
+    """Whether opening a spec imports code that it names, so that no file may choose it."""
+    kind, reader = _reader(spec)
+    where = spec if reader.embedded else spec.removeprefix(f"{kind}:")
+    return Options.parse(where, "test", reader.options).text(_OWN_CODE) is not None
+
+
 def has_splits(spec: str) -> bool:
     """Whether the format separates training from test data."""
     return _reader(spec)[1].splits
@@ -70,5 +81,6 @@ def _reader(spec: str) -> tuple[str, Reader]:
     name = kind if colon else spec.partition("?")[0]
     reader = READERS.get(name)
     if reader is None or reader.embedded == bool(colon) or bool(colon) != bool(where):
-        raise ArgumentError(f"expected --data {SPECS}, got {spec!r}")
+        meant = did_you_mean(closest_data(spec, READERS))
+        raise ArgumentError(f"expected --data {SPECS}, got {spec!r}{meant if name not in READERS else ''}")
     return name, reader

@@ -17,7 +17,7 @@ from attribound.errors import ArgumentError, StoredDataError
 from attribound.limits import shown
 
 _WHOLE = re.compile(r"\d{1,9}(?:\.0*)?", re.ASCII)
-TABLE_OPTIONS = ("label", "classes", "drop", "scale", "standardise")
+TABLE_OPTIONS = ("label", "classes", "drop", "columns", "scale", "standardise")
 
 
 @final
@@ -57,16 +57,21 @@ ReadTable = Callable[[Path, Choose], Table]
 def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
     """The data set of a table.
 
-    `label=COLUMN` names the labels and `classes=A,B` their order; `drop=A,B` leaves columns out. `scale=FILE` learns
+    `label=COLUMN` names the labels and `classes=A,B` their order; `drop=A,B` leaves columns out,
+    `columns=A,B` takes these in this order. `scale=FILE` learns
     each column's standard deviation from another table as the unit of noise, inputs keep their own units;
     `standardise=FILE` also rescales the inputs to mean 0 and deviation 1, for models that were trained so.
     """
     if typed.text("scale") and typed.text("standardise"):
         raise ArgumentError("expected ?scale= or ?standardise=, not both")
-    table = read(Path(typed.where), partial(_all_but, label=typed.text("label"), drop=typed.words("drop")))
+    if typed.text("drop") and typed.text("columns"):
+        raise ArgumentError("expected ?drop= or ?columns=, not both")
+    chosen = partial(_chosen, label=typed.text("label"), drop=typed.words("drop"), stated=tuple(typed.words("columns")))
+    table = read(Path(typed.where), chosen)
     values, scale = table.values, None
     if source := typed.text("scale") or typed.text("standardise"):
-        mean, deviation = _moments(read(Path(source), partial(_the_same, names=table.names)))
+        ordered = not typed.text("columns")
+        mean, deviation = _moments(read(Path(source), partial(_the_same, names=table.names, ordered=ordered)))
         if typed.text("scale"):
             scale = torch.from_numpy(deviation.astype(np.float64))
         else:
@@ -83,26 +88,36 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
     )
 
 
-def _all_but(path: Path, names: Sequence[str], *, label: str | None, drop: Sequence[str]) -> Columns:
-    """Every column but the labels and those to leave out."""
+def _chosen(
+    path: Path, names: Sequence[str], *, label: str | None, drop: Sequence[str], stated: Sequence[str]
+) -> Columns:
+    """The stated columns in their order, or every column but the labels and those to leave out."""
     found, left_out = set(names), set(drop)
     if len(found) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise StoredDataError(f"{shown(path)} has two columns {twice!r}")
-    for name in (*([label] if label else []), *drop):
+    for name in (*([label] if label else []), *drop, *stated):
         if name not in found:
             raise StoredDataError(f"{shown(path)} has no column {name!r}; it has {', '.join(names)}")
-    inputs = tuple(name for name in names if name != label and name not in left_out)
+    inputs = tuple(stated) or tuple(name for name in names if name != label and name not in left_out)
     if not inputs:
         raise StoredDataError(f"{shown(path)} has no columns of numbers")
     return Columns(inputs, label)
 
 
-def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str]) -> Columns:
+def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str], ordered: bool) -> Columns:
+    """The columns of the data; in another order than there, if nobody stated one, the model's is not known."""
     there = set(found)
     for name in names:
         if name not in there:
             raise StoredDataError(f"{shown(path)} lacks the column {name!r} of the data")
+    common = [name for name in found if name in set(names)]
+    if ordered and common != list(names):
+        place = next(place for place, name in enumerate(names) if name != common[place])
+        raise StoredDataError(
+            f"expected the columns in the order of {shown(path)}, got {names[place]!r} where it has "
+            f"{common[place]!r}: a model sees places, not names; type its order, ?columns={','.join(common)}"
+        )
     return Columns(tuple(names))
 
 

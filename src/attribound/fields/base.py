@@ -3,6 +3,7 @@
 A map has the shape that the method gives it: that of the input for saliency, 7 x 7 for Grad-CAM, one number per token.
 """
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -89,7 +90,8 @@ class Field(ABC):
         create_graph: bool = False,
     ) -> Tensor:
         """The maps alone."""
-        return self.explain(inputs, target, generator=generator, create_graph=create_graph).maps
+        found = self.explain(inputs, target, generator=generator, create_graph=create_graph)
+        return check_explanation(found, self, len(inputs)).maps
 
 
 class Wrapper(Field):
@@ -98,6 +100,7 @@ class Wrapper(Field):
     def __init__(self, base: Field) -> None:
         if not isinstance(base, Field):
             raise FieldError(f"expected a field such as Saliency(model), got {type(base).__name__}")
+        check_own(base)
         self.base = base
         self.model, self.output, self.reshaped = base.model, base.output, base.reshaped
         self.cost, self.block, self.random = base.cost, base.block, base.random
@@ -110,6 +113,34 @@ class Wrapper(Field):
     @abstractmethod
     def around(self, base: Field) -> "Wrapper":
         """The same wrapper around another field."""
+
+
+def check_own(field: Field) -> None:
+    """Raise FieldError if a field of the user's own lacks a part, in place of Python's own error later."""
+    kind = type(field).__name__
+    for part, meaning in (("model", "the classifier"), ("name", "the method's name")):
+        if not hasattr(field, part):
+            raise FieldError(f"expected the field {kind} to have `{part}`, {meaning}: set self.{part} in its __init__")
+    parameters = inspect.signature(field.explain).parameters.values()
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        return
+    if lacking := {"generator", "create_graph"} - {one.name for one in parameters}:
+        raise FieldError(
+            f"expected {kind}.explain(self, inputs, target, *, generator=None, create_graph=False): it does not take "
+            f"`{sorted(lacking)[-1]}`"
+        )
+
+
+def check_explanation(found: Any, field: Field, rows: int) -> Explanation:
+    """What a field returned; raises FieldError unless it is an Explanation with one map per row."""
+    kind = type(field).__name__
+    if not isinstance(found, Explanation) or not isinstance(found.maps, Tensor):
+        raise FieldError(f"expected {kind}.explain to return Explanation(maps), got {type(found).__name__}")
+    if found.maps.ndim < 2 or len(found.maps) != rows:
+        raise FieldError(
+            f"expected {kind}.explain to return one map per row ({rows}, ...), got shape {tuple(found.maps.shape)}"
+        )
+    return found
 
 
 def innermost(field: Field) -> Field:
@@ -134,7 +165,9 @@ class MapWrapper(Wrapper):
         create_graph: bool = False,
     ) -> Explanation:
         """The wrapped maps, changed."""
-        plain = self.base.explain(inputs, target, generator=generator, create_graph=create_graph)
+        plain = check_explanation(
+            self.base.explain(inputs, target, generator=generator, create_graph=create_graph), self.base, len(inputs)
+        )
         return Explanation(self.change(plain.maps), plain.logits)
 
 

@@ -9,6 +9,7 @@ from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, Layer
 from attribound.fields.integrated import IntegratedGradients
 from attribound.fields.reshaped import Absolute, Centred, Pooled, Scaled, Tokens
 from attribound.fields.saliency import Saliency
+from attribound.suggest import closest, did_you_mean
 
 _METHODS: dict[str, Callable[[Model, Output], Field]] = {
     "saliency": lambda model, output: Saliency(model, output),
@@ -91,7 +92,8 @@ def _attribution(model: Model, name: str, output: Output) -> Field:
     if _method(name) in _CAMS:
         return _activation_map(model, name, output)
     if name not in _CAPTUM:
-        raise ArgumentError(f"expected an attribution ({', '.join(ATTRIBUTIONS)}), got {name!r}")
+        meant = did_you_mean(closest(_method(name), (*_METHODS, *_CAMS, *_CAPTUM)))
+        raise ArgumentError(f"expected an attribution ({', '.join(ATTRIBUTIONS)}), got {name!r}{meant}")
     if output != "logit":
         raise ArgumentError(f"{name} explains the logit, not the {output}")
     from attribound.fields.captum import named  # captum takes seconds to import: only where it is used

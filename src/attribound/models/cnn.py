@@ -12,6 +12,8 @@ class SmallCNN(nn.Module):
     The first kernel is wide (8 x 8): it averages over the noise, which raised the certified norm most per parameter.
     """
 
+    input_range = (0.0, 1.0)
+
     def __init__(self) -> None:
         super().__init__()
         self.layers = nn.Sequential(

@@ -74,6 +74,9 @@ class MBConv(nn.Module):
 class EfficientNetLite(nn.Module):
     """Normalisation, stem, blocks, head, mean over positions, one linear layer; made for 224 x 224 pixels in [0, 1]."""
 
+    input_size = 224
+    input_range = (0.0, 1.0)
+
     def __init__(self, classes: int = 1000) -> None:
         super().__init__()
         self.normalize = Normalize((0.498,) * 3, (0.502,) * 3)

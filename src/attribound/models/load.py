@@ -12,6 +12,7 @@ from attribound.models.exported import load_exported, load_script
 from attribound.models.own import call_own, own_source_hash
 from attribound.models.shipped import SHIPPED, load_shipped
 from attribound.models.weights import WEIGHT_READERS, is_script, load_weights
+from attribound.suggest import closest, did_you_mean
 
 SPECS = (
     "a shipped name, a .safetensors or .pt file with --arch, module:factory, or with --trust-model a TorchScript or "
@@ -39,7 +40,8 @@ def load_model(spec: str, architecture: str | None = None, *, trust: bool = Fals
     elif ":" in spec:
         model = _from_factory(spec, architecture)
     else:
-        raise ArgumentError(f"expected --model {SPECS} (shipped: {', '.join(SHIPPED)}), got {spec!r}")
+        meant = did_you_mean(closest(spec, SHIPPED))
+        raise ArgumentError(f"expected --model {SPECS} (shipped: {', '.join(SHIPPED)}), got {spec!r}{meant}")
     return _fixed(model.eval())
 
 

@@ -4,27 +4,35 @@ import hashlib
 import importlib
 import sys
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
 from attribound.errors import ArgumentError
 
 
-def call_own(spec: str, what: str) -> nn.Module:
-    """The module that the user's own factory or class makes, found as Python finds it from the current folder.
+def load_own(spec: str, what: str, *, call: bool = False) -> Any:
+    """The object that the user named, found as Python finds it from the current folder.
 
     Args:
         spec: `module:name`.
-        what: "model" or "architecture", for the message.
+        what: "model", "architecture" or "transform", for the message.
+        call: return what the object makes when it is called without arguments.
     """
-    name, _, factory = spec.partition(":")
+    name, _, attribute = spec.partition(":")
     sys.path.insert(0, "")
     try:
-        model = getattr(importlib.import_module(name), factory)()
+        own = getattr(importlib.import_module(name), attribute)
+        return own() if call else own
     except Exception as error:  # whatever the user's own code raises
         raise ArgumentError(f"cannot load the {what} {spec!r}: {type(error).__name__}: {error}") from None
     finally:
         sys.path.remove("")
+
+
+def call_own(spec: str, what: str) -> nn.Module:
+    """The module that the user's own factory or class makes."""
+    model = load_own(spec, what, call=True)
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"expected {spec!r} to return a torch module, got {type(model).__name__}")
     return model

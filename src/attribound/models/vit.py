@@ -55,6 +55,8 @@ class ViT(nn.Module):
     The output of `blocks.N` is (B, T, C): row by row the patches, after the class token if there is one.
     """
 
+    input_range = (0.0, 1.0)
+
     def __init__(
         self,
         *,

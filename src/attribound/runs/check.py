@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from attribound.certificates.again import Again, sample_again
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import certify_again
 from attribound.certificates.opening import Opener
 from attribound.certificates.record import Failure
-from attribound.certificates.verify import compare, verify_record
+from attribound.certificates.verify import verify_record
 from attribound.runs.proved import prove_all
 from attribound.runs.store import Store
 
@@ -23,11 +23,13 @@ class RunCheck:
         records: how many were checked.
         resampled: how many were sampled again.
         problems: what is wrong, by item.
+        remarks: what differs from a record sampled again only as far as rounding explains, by item.
     """
 
     records: int
     resampled: int
     problems: dict[int, list[str]]
+    remarks: dict[int, list[str]]
 
 
 def check_run(
@@ -45,7 +47,7 @@ def check_run(
         opener: opens their subjects.
         progress: called with (records sampled again, how many in all).
     """
-    problems: dict[int, list[str]] = {}
+    problems, remarks = dict[int, list[str]](), dict[int, list[str]]()
     count, chosen = 0, list[Certificate]()
     with Store.read(path) as store:
         for one in prove_all(store.records(), store.config):
@@ -58,14 +60,17 @@ def check_run(
                 chosen.append(Certificate(one.record, store.pictures(one.record.item, "smoothed").get("smoothed")))
     for number, certificate in enumerate(chosen):
         progress(number, len(chosen))
-        if found := _sampled_again(certificate, opener or Opener()):
-            problems.setdefault(certificate.item, []).extend(found)
+        again = _sampled_again(certificate, opener or Opener())
+        if again.problems:
+            problems.setdefault(certificate.item, []).extend(again.problems)
+        if again.remarks:
+            remarks[certificate.item] = again.remarks
     progress(len(chosen), len(chosen))
-    return RunCheck(count, len(chosen), problems)
+    return RunCheck(count, len(chosen), problems, remarks)
 
 
-def _sampled_again(certificate: Certificate, opener: Opener) -> list[str]:
+def _sampled_again(certificate: Certificate, opener: Opener) -> Again:
     opened = opener(certificate.record.subject)
-    again = certify_again(certificate, opened.field, opened.x, opened.noise)
+    again = sample_again(certificate, opened.field, opened.x, opened.noise)
     alone = Certificate(certificate.record)  # a run's map is in float32: it has the record's norm only nearly
-    return verify_record(alone).problems + compare(certificate, again)
+    return Again(verify_record(alone).problems + again.problems, again.remarks)

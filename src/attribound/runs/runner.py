@@ -3,6 +3,7 @@
 import bisect
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -15,14 +16,17 @@ from attribound import checks as check
 from attribound.bounds.cells import hot_cells
 from attribound.certificates.arguments import check_field, check_target, class_names, look_at, repeated_channels
 from attribound.certificates.asked import fractions_of
-from attribound.certificates.opening import open_field, open_model
+from attribound.certificates.opening import behind_denoiser, open_field
 from attribound.certificates.record import Failure, Record
-from attribound.data import Unlabelled, label_doubt, open_data
+from attribound.certificates.suspicions import bright_pixels, check_columns, check_returned, returned_by
+from attribound.data import Dataset, Unlabelled, fitted, label_doubt, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
-from attribound.fields.base import check_output
+from attribound.fields.base import Output, check_output
+from attribound.fields.families import noisy
 from attribound.hashes import model_hash
-from attribound.models import code_hash
+from attribound.models import code_hash, load_model
 from attribound.noise import parse_noise, units_of
+from attribound.randomness import Purpose, stream
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
@@ -32,6 +36,8 @@ from attribound.runs.work import Job, class_of
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
+_PROBES = 6
+"""Noisy copies on which the model's outputs are looked at beforehand."""
 _PROCESSORS = "processors"
 _MOST_SAMPLES, _LEAST_ALPHA = 10**12, 1e-100
 """Beyond these every input would fail by overflow, one by one."""
@@ -86,7 +92,7 @@ def prepare(
     Args:
         config: what is asked for.
         trust: load programs too.
-        say: told, in a line, what is odd but not wrong.
+        say: told, in a line, what is odd but not wrong and what is done to pictures.
     """
     check.count("samples", config.samples)
     check.alpha(config.alpha)
@@ -103,9 +109,13 @@ def prepare(
         check.non_negative("epsilon", epsilon)
     check_output(config.output)
     data = open_data(config.data)
-    config = msgspec.structs.replace(config, units=units_of(data.scale))
-    parse_noise(config.noise, config.units)
-    model = open_model(config.subject, data.shape, trust=trust)
+    parse_noise(config.noise, units_of(data.scale))
+    plain = load_model(config.model, config.arch, trust=trust)
+    spec, data, note = fitted(config.data, data, plain)
+    if note:
+        say(note)
+    config = msgspec.structs.replace(config, data=spec, units=units_of(data.scale))
+    model = behind_denoiser(plain, config.subject, data.shape)
     try:
         model = model.to(config.device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -115,8 +125,7 @@ def prepare(
     if not len(data):
         raise StoredDataError(f"{data.name} is empty")
     peek = look_at(model, zeros := torch.zeros(data.shape, device=config.device))
-    if line := repeated_channels(model, data.shape):
-        say(line)
+    _suspect(data, model, config, say)
     if doubt := label_doubt(data, peek.classes):
         say(doubt)
         data = Unlabelled(data)
@@ -134,6 +143,25 @@ def prepare(
     }
     full = msgspec.structs.replace(config, **hashes)
     return full, Job(full, trust, _shared(model), labelled=not doubt)
+
+
+def _suspect(data: Dataset, model: nn.Module, config: RunConfig, say: Callable[[str], None]) -> None:
+    """Refuse what cannot be meant and say what may be: the model's outputs, its channels, its columns, pixels."""
+    if line := repeated_channels(model, data.shape):
+        say(line)
+    check_columns(data.features, model, config.model)
+    for item in range(len(data)):
+        with suppress(StoredDataError):
+            x = data.image(item).to(config.device)
+            break
+    else:
+        return  # every input fails, and each will say why
+    if line := bright_pixels(model, x):
+        say(line)
+    noise = parse_noise(config.noise, config.units)
+    near = noisy(x, noise, _PROBES, stream(Purpose.PROBE, config.seed, 0, 0, x.device))
+    output: Output = "probability" if config.output == "probability" else "logit"
+    check_returned(returned_by(model, x, near), output, target_given=config.target is not None)
 
 
 def share_alpha(config: RunConfig) -> RunConfig:

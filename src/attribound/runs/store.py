@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from attribound.certificates.finding import Finding
-from attribound.certificates.record import READERS, Failure, Record, decode, encode
+from attribound.certificates.record import READERS, Failure, Record, decode, encode, newer
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.limits import reason
@@ -131,7 +131,7 @@ class Store:
                 f"{self.path} has format {stored}, which attribound {READERS[stored]} reads, not this one"
             )
         if stored != FORMAT:
-            raise StoredDataError(f"{self.path} has format {stored!r}, expected {FORMAT}")
+            raise StoredDataError(f"{self.path} has format {stored!r}, expected {FORMAT}{newer(stored)}")
 
     # --- writing -------------------------------------------------------------------------------------------
 

@@ -59,21 +59,28 @@ class AtPoint:
             planned: draws in all.
             witness: sees every call; the caller who takes the last draw lets it check once more.
         """
-        field, rows, done, index = bounded(family.field), self.chunk_rows(family, planned), 0, 0
+        field, done = bounded(family.field), 0
+        for shifts, generator in self.shifts(family, planned):
+            maps, logits = self.explain(family, shifts, generator, witness)
+            check_maps(maps, field.limit, done)
+            done += len(shifts)
+            if field.block > 1:
+                maps = maps.view(len(shifts) // field.block, field.block, -1).mean(dim=1)
+            yield Draws(maps, None if logits is None else predicted(logits).cpu())
+
+    def shifts(self, family: Family, planned: int) -> Iterator[tuple[Tensor, torch.Generator]]:
+        """The noise of each chunk, and the generator of what else is random about its maps."""
+        rows, done, index = self.chunk_rows(family, planned), 0, 0
         while done < planned:
             count = min(rows, planned - done)
             generator = stream(self.purpose, self.seed, self.item, index, family.origin.device)
-            shifts = family.noise(self.noise, count * field.block, generator)
-            maps, classes = self._explain(family, shifts, generator, witness)
-            check_maps(maps, field.limit, done * field.block)
-            if field.block > 1:
-                maps = maps.view(count, field.block, -1).mean(dim=1)
-            yield Draws(maps, classes)
+            yield family.noise(self.noise, count * family.field.block, generator), generator
             done, index = done + count, index + 1
 
-    def _explain(
-        self, family: Family, shifts: Tensor, generator: torch.Generator, witness: Witness | None
+    def explain(
+        self, family: Family, shifts: Tensor, generator: torch.Generator, witness: Witness | None = None
     ) -> tuple[Tensor, Tensor | None]:
+        """(n, m) flat maps after n changes, and the model's logits there if classes are wanted."""
         maps, logits = list[Tensor](), list[Tensor]()
         for part in shifts.split(batch_rows(family.field, family.x, self.batch)):
             call = Call.make(family, part, generator, outputs=self.classes)
@@ -82,7 +89,7 @@ class AtPoint:
             maps.append(call.answer.maps.flatten(1))
             if call.answer.logits is not None:
                 logits.append(call.answer.logits)
-        return _joined(maps), predicted(_joined(logits)).cpu() if self.classes else None
+        return _joined(maps), _joined(logits) if self.classes else None
 
 
 def batch_rows(field: Field, x: Tensor, batch: int | None) -> int:

@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import save
 from torch import nn
 
-from attribound.data import Dataset
+from attribound.certificates.arguments import look_at
+from attribound.data import Dataset, labels_beyond
 from attribound.errors import ArgumentError
 from attribound.files import check_target, write_whole
 from attribound.models import Denoiser
@@ -60,6 +61,8 @@ def train(
     _check_denoising(model, data, test, objective)
     for part in () if _denoises(objective) else (data, test):
         part.check_labelled("training")
+        if beyond := labels_beyond(part, look_at(model.eval(), data.image(0)).classes):
+            raise ArgumentError(beyond)
     checkpoint = out.with_name(out.name + ".checkpoint")
     for file in (out, out.with_suffix(".json"), checkpoint):
         check_target(file)
@@ -73,6 +76,7 @@ def train(
         "command": command,
         **_figures(model, test, objective, noise or Gaussian(0.25)),
         **({"test_is_training": True} if test is data else {}),
+        **({"features": list(data.features)} if data.features else {}),
         "date": datetime.now(UTC).date().isoformat(),
     }
     weights = {name: value.contiguous() for name, value in model.state_dict().items()}

@@ -5,6 +5,7 @@ from attribound.bounds.laws.ball import Ball
 from attribound.bounds.laws.base import Law
 from attribound.bounds.laws.normal import Normal
 from attribound.errors import ArgumentError
+from attribound.suggest import closest, closest_noise, did_you_mean
 
 LAWS: dict[str, type[Law]] = {
     law.kind: law
@@ -36,4 +37,6 @@ def split_spec(spec: str) -> tuple[type[Law], float]:
         return LAWS[kind], float(check.positive("noise", float(number)))
     except (KeyError, ValueError):
         forms = " or ".join(f"{law.kind}:{law.parameter.upper()}" for law in LAWS.values())
-        raise ArgumentError(f"expected a noise, {forms} with a positive number, got {spec!r}") from None
+        name = "" if kind in LAWS else closest(kind, LAWS)
+        meant = did_you_mean(closest_noise(spec) or (f"{name}:{number}" if name and number else name))
+        raise ArgumentError(f"expected a noise, {forms} with a positive number, got {spec!r}{meant}") from None

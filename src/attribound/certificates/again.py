@@ -1,0 +1,191 @@
+"""Sample a certificate again; where it differs, measure how much of that is rounding, on the very draws.
+
+Another processor adds in another order. Draws at a kink of the network, and votes between nearly equal cells or
+classes, then fall to the other side; which ones may do so can be counted here.
+"""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attribound.bounds.cells import IntArray, Majority, Votes
+from attribound.certificates.alike import SAFETY, Precision, compare
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.certify import certifier_of
+from attribound.certificates.record import Record
+from attribound.checks import FloatArray
+from attribound.errors import AttriboundError
+from attribound.fields.bounded import Bounded, bounded
+from attribound.noise import Noise
+from attribound.sampling import Around, AtPoint
+from attribound.sampling.votes import mark_hot
+
+_MOVES = 2
+"""Times that the inputs are moved by about a float's last digit."""
+
+_MOST = 0.01
+"""Where rounding explains a larger relative difference, a comparison would show nothing."""
+
+_UNSUITABLE = (AttriboundError, RuntimeError, TypeError, ValueError, AttributeError, NotImplementedError)
+"""What programs raise that insist on float32."""
+
+
+@final
+@dataclass(frozen=True)
+class Again:
+    """What sampling a certificate again shows.
+
+    Attributes:
+        problems: what differs by more than rounding explains.
+        remarks: what differs, and rounding explains it.
+    """
+
+    problems: list[str]
+    remarks: list[str]
+
+
+def sample_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) -> Again:
+    """Repeat a stored certificate's computation and compare; where anything differs, measure rounding first.
+
+    Args:
+        stored: the certificate.
+        field: the field that it is about.
+        x: the input.
+        noise: the noise.
+    """
+    record = stored.record
+    certifier = certifier_of(record, field, noise)
+    again = certifier(x, record.target, seed=record.seed, item=record.item, label=record.label)
+    differences = compare(stored, again)
+    if not differences:
+        return Again([], [])
+    family = Around(certifier.field, record.target, x)
+    precision = measure(again.record, family, AtPoint(noise, record.seed, record.item, classes=True))
+    if precision.relative > _MOST:
+        why = f"rounding moves each of its draws by {precision.apart:.2g} of the limit: too much to compare anything"
+        return Again([*differences, why], [])
+    left = compare(stored, again, precision)
+    why = f"(explained by rounding, which moves its draws by {precision.apart:.2g} of the limit)"
+    return Again(left, [f"{one} {why}" for one in differences if one not in left])
+
+
+def measure(record: Record, family: Around, design: AtPoint) -> Precision:
+    """Compute the draws of a record otherwise, and see how far they differ.
+
+    Args:
+        record: what is sampled again.
+        family: the maps.
+        design: where its draws come from, classes included.
+    """
+    tally = _Tally(record)
+    planned = max(record.budget // family.field.block, 2)
+    precise = _in_float64(family, design)
+    for shifts, generator in design.shifts(family, planned):
+        if tally.rows >= record.samples:
+            break
+        maps, logits = design.explain(family, shifts, _same(generator))
+        others = list(_otherwise(family, precise, design, shifts, generator))
+        assert logits is not None
+        tally.add(maps, logits, others)
+    return tally.result(bounded(family.field).limit)
+
+
+def _in_float64(family: Around, design: AtPoint) -> Around:
+    """The same family in float64; itself where the model does not allow that."""
+    try:
+        field = copy.deepcopy(family.field)
+        if not isinstance(field.model, nn.Module):
+            return family
+        field.model.double()
+        wide = replace(family, field=field, x=family.x.double())
+        shifts, generator = next(design.shifts(wide, 2))
+        design.explain(wide, shifts, _same(generator))
+    except _UNSUITABLE:
+        return family
+    return wide
+
+
+def _otherwise(
+    family: Around, precise: Around, design: AtPoint, shifts: Tensor, generator: torch.Generator
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Maps and logits of the same inputs, in float64 and with inputs that differ in their last digits."""
+    points, digit = family.inputs(shifts), torch.finfo(family.x.dtype).eps
+    size = points.double().flatten(1).square().mean(dim=1).sqrt().view(-1, *[1] * (points.ndim - 1))
+    noise = torch.Generator(points.device).manual_seed(0)
+    for number in range(_MOVES + 1):
+        moved = points.double()
+        if number:
+            steps = torch.randn(points.shape, generator=noise, dtype=torch.float64, device=points.device)
+            moved = moved + 2 * digit * size * steps
+        maps, logits = design.explain(precise, moved - family.x.double(), _same(generator))
+        assert logits is not None
+        yield maps, logits
+
+
+def _same(generator: torch.Generator) -> torch.Generator:
+    """A generator in the same state."""
+    other = torch.Generator(generator.device)
+    other.set_state(generator.get_state())
+    return other
+
+
+class _Tally:
+    """Counts, over all draws, what rounding may change."""
+
+    def __init__(self, record: Record) -> None:
+        facts = record.evidence().facts
+        majority, votes = facts.get(Majority), facts.get(Votes)
+        self._winner = int(majority.winner) if isinstance(majority, Majority) else None
+        self._fractions: Sequence[float] = ()
+        self._votes: IntArray | None = None
+        if isinstance(votes, Votes):
+            self._fractions, self._votes = votes.fractions.tolist(), np.zeros((2, *votes.hot.shape), np.int64)
+        self._norm, self._block, self.rows = record.norm, record.block, 0
+        self._apart: list[FloatArray] = []
+        self._margins: list[tuple[FloatArray, FloatArray]] = []
+
+    def add(self, maps: Tensor, logits: Tensor, others: Sequence[tuple[Tensor, Tensor]]) -> None:
+        """Take in a chunk; the first is the pilot, on which no class is counted."""
+        gaps = [(maps - other).cpu().numpy() for other, _ in others]
+        self._apart.append(np.max([np.linalg.norm(gap, axis=1) for gap in gaps], axis=0))
+        if self._winner is not None and self.rows:
+            margin = _margin(logits, self._winner)
+            self._margins.append((margin, np.max([abs(margin - _margin(z, self._winner)) for _, z in others], axis=0)))
+        if self._votes is not None:
+            largest = np.max([abs(gap).max(axis=1) for gap in gaps], axis=0)
+            slack = 2 * SAFETY * np.maximum(largest, np.median(largest))[:, None]
+            for row, fraction in enumerate(self._fractions):
+                self._votes[:, row] += _undecided(maps.cpu().numpy(), fraction, slack)
+        self.rows += len(maps)
+
+    def result(self, limit: float) -> Precision:
+        """What was counted."""
+        gained = lost = 0
+        if self._margins:
+            margin, error = (np.concatenate(part) for part in zip(*self._margins, strict=True))
+            near = abs(margin) <= SAFETY * error.max()
+            gained, lost = int((near & (margin <= 0)).sum()), int((near & (margin >= 0)).sum())
+        hotter, colder = (None, None) if self._votes is None else self._votes
+        apart = float(np.concatenate(self._apart).mean()) / limit
+        return Precision(apart, self._norm / limit, gained, lost, hotter, colder)
+
+
+def _margin(logits: Tensor, winner: int) -> FloatArray:
+    """(B,) by how much a class's logit exceeds all others; infinite where it, or all others, are ruled out."""
+    values = logits.double().cpu().numpy()
+    margin: FloatArray = values[:, winner] - np.delete(values, winner, axis=1).max(axis=1)
+    return np.clip(margin, -1e300, 1e300)
+
+
+def _undecided(maps: FloatArray, fraction: float, slack: FloatArray) -> IntArray:
+    """(2, m) in how many maps each cell is cold, or hot, by no more than the map's slack."""
+    hot = mark_hot(maps, fraction)
+    least = np.where(hot, maps, np.inf).min(axis=1, keepdims=True)
+    most = np.where(hot, -np.inf, maps).max(axis=1, keepdims=True)
+    hotter, colder = ~hot & (least - maps <= slack), hot & (maps - most <= slack)
+    return np.array([hotter.sum(axis=0), colder.sum(axis=0)])

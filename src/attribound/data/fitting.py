@@ -1,0 +1,50 @@
+"""Pictures in the size that a model takes, where nobody typed a size."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from attribound.data.base import Dataset
+from attribound.data.folder import Folder
+from attribound.models.sizes import only_size, stated_size
+
+
+class Fitted(NamedTuple):
+    """Data that fit a model.
+
+    Attributes:
+        spec: what to type for them, with the size.
+        data: the data.
+        note: what was done to the inputs and why, in a line; empty if nothing.
+    """
+
+    spec: str
+    data: Dataset
+    note: str
+
+
+def fitted(spec: str, data: Dataset, model: Callable[[Tensor], Any]) -> Fitted:
+    """The data in the size that a model says or accepts; in their own, or ImageNet's, if it takes any.
+
+    Args:
+        spec: what was typed.
+        data: what it opened.
+        model: the classifier; pictures of zeros may be put through it.
+    """
+    if not isinstance(data, Folder) or data.sized:
+        return Fitted(spec, data, data.note)
+    if size := stated_size(model):
+        why = "the size that the model states"
+    elif size := only_size(model, data.shape[0]):
+        why = "the size that the model accepts"
+    else:
+        size, why = data.size, "the model states no size"
+    chosen = data.resized(size)
+    note = chosen.note and f"{chosen.note} ({size} x {size}: {why})"
+    return Fitted(f"{spec}{'&' if _has_options(spec) else '?'}size={size}", chosen, note)
+
+
+def _has_options(spec: str) -> bool:
+    """Whether options follow a question mark already, and not a name that has one."""
+    return "=" in spec.rpartition("?")[2] and "?" in spec

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.data.folder import Folder
 from attribound.fields import Saliency, Unit
 from attribound.fields.bounded import Clip

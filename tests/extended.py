@@ -13,12 +13,12 @@ from torch import nn
 from attribound.attacks import attack
 from attribound.bounds import Closeness, Evidence, Length, Spread
 from attribound.certificates import Certificate, verify, verify_record
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.data import open_data
 from attribound.fields import Saliency, Unit, make_field
 from attribound.noise import Gaussian, parse_noise
-from attribound.sampling import default_statistics
 from tests.problems import AbsFirst
+from tests.sampling.running import default_statistics
 
 HOME = Path(sys.argv[1])
 torch.set_num_threads(1)

@@ -12,7 +12,7 @@ import pytest
 from attribound.bounds import LAWS
 from attribound.bounds.shares import SHARES
 from attribound.fields import ATTRIBUTIONS
-from attribound.sampling import default_statistics
+from tests.sampling.running import default_statistics
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "attribound"

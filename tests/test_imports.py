@@ -29,6 +29,7 @@ ROOMS = (
     "fields",
     "sampling",
     "certificates",
+    "certification",
     "attacks",
     "search",
     "training",
@@ -58,7 +59,7 @@ HOMES = {
 FLOORS = {
     "pytest": {"pytest"},
     "typer": {"cli"},
-    "msgspec": {"certificates", "attacks", "runs", "report"},
+    "msgspec": {"certificates", "certification", "attacks", "runs", "report"},
     "safetensors": {"models", "training", "data"},
     "pyarrow": {"data", "runs"},
     "PIL": {"data", "report", "paper"},

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from attribound import bounds as bounds
     from attribound.attacks import attack as attack
     from attribound.certificates.certificate import Certificate as Certificate
-    from attribound.certificates.certify import Certifier as Certifier
-    from attribound.certificates.certify import certify as certify
-    from attribound.certificates.certify import certify_batch as certify_batch
+    from attribound.certification.certifier import Certifier as Certifier
+    from attribound.certification.certifier import certify as certify
+    from attribound.certification.certifier import certify_batch as certify_batch
     from attribound.errors import AttriboundError as AttriboundError
     from attribound.fields import Absolute as Absolute
     from attribound.fields import Assumed as Assumed
@@ -58,7 +58,7 @@ _HOMES = {
     "Denoised": "models",
     "TopK": "sampling",
     "Certificate": "certificates.certificate",
-    **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certificates.certify"),
+    **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certification.certifier"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),

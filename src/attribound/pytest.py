@@ -63,7 +63,7 @@ def assert_certified(
     Returns:
         The certificate, for further questions.
     """
-    from attribound.certificates.certify import certify
+    from attribound.certification.certifier import certify
     from attribound.fields import Field, Saliency, Unit
 
     __tracebackhide__ = True

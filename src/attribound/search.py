@@ -8,9 +8,9 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.bounds.laws import LAWS, Law
-from attribound.certificates.arguments import check_input
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import certify
+from attribound.certification.arguments import check_input
+from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.noise import NoiseOf

@@ -8,9 +8,9 @@ from typing import Any, final
 from attribound import checks as check
 from attribound.bounds.budgets import Budget
 from attribound.bounds.laws import LAWS
-from attribound.certificates.arguments import look_at
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import Certifier
+from attribound.certification.arguments import look_at
+from attribound.certification.certifier import Certifier
 from attribound.data import Dataset, label_doubt
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field

@@ -13,9 +13,9 @@ from attribound import cli, models
 from attribound.attacks import Direct, RandomDirections
 from attribound.attacks.audit import audit
 from attribound.attacks.case import load_case, replay, save_case
-from attribound.certificates.opening import Opener
 from attribound.certificates.record import encode
 from attribound.certificates.subject import Subject
+from attribound.certification.reopen import Opener
 from attribound.errors import ArgumentError, StoredDataError, UnfitError
 
 QUICK = {"steps": 5, "samples": 32, "rescore_samples": 1024}

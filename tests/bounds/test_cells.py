@@ -230,14 +230,14 @@ def test_facts_about_cells_are_not_stacked_but_the_class_is() -> None:
     assert both.cosine(np.array([0.1, 0.2])).shape == (2, 2)
 
 
-def test_shares_of_alpha_make_one() -> None:
-    assert sum(SHARES.values()) == 1.0
+def test_shares_of_alpha_leave_a_tenth_in_reserve() -> None:
+    assert sum(SHARES.values()) == pytest.approx(0.9, abs=1e-15)
     assert min(SHARES.values()) > 0
 
 
 def test_the_theory_states_the_shares() -> None:
     text = (Path(__file__).parents[2] / "docs" / "theory" / "cells.md").read_text()
-    stated = re.findall(r"^\| ([a-z ]+) \| (1/\d+) \|", text, re.MULTILINE)
+    stated = re.findall(r"^\| ([a-z ]+) \| (\d/\d+) \|", text, re.MULTILINE)
     assert {name.replace(" ", "_"): float(Fraction(share)) for name, share in stated} == dict(SHARES)
 
 

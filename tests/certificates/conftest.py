@@ -3,7 +3,7 @@
 import pytest
 
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.fields import Saliency, Unit
 from attribound.noise import Gaussian
 

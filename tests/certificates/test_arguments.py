@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import attribound as ab
-from attribound.certificates.arguments import class_names, repeated_channels
+from attribound.certification.arguments import class_names, repeated_channels
 from attribound.errors import ArgumentError, FieldError
 from attribound.models import Fixed
 

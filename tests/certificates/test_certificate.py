@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.fields import Assumed, Proved, Saliency, Unit
 from attribound.noise import Gaussian

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import Certifier, certify, certify_again, certify_batch
 from attribound.certificates.subject import Subject
+from attribound.certification.certifier import Certifier, certify, certify_again, certify_batch
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Centred, Clip, Grouped, IntegratedGradients, Pooled, Saliency, Tokens, Unit
 from attribound.noise import Gaussian, UniformBall

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from attribound.certificates import Certificate, certificate_of, decode, encode, verify_record
-from attribound.certificates.certify import certify
 from attribound.certificates.record import MapRecord
+from attribound.certification.certifier import certify
 from attribound.errors import StoredDataError
 from attribound.fields import Assumed, Clip, IntegratedGradients, Proved, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall

@@ -9,7 +9,7 @@ import torch
 
 from attribound.bounds import Orders
 from attribound.certificates import Certificate, compare, verify_record
-from attribound.certificates.certify import certify, certify_again
+from attribound.certification.certifier import certify, certify_again
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.fields import Absolute, Assumed, Saliency, Scaled, Unit
 from attribound.noise import Gaussian

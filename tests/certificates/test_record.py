@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from attribound.certificates import Certificate, Failure, decode, encode
-from attribound.certificates.certify import certify
 from attribound.certificates.record import FORMAT, MapRecord, seal_of
 from attribound.certificates.verify import verify
+from attribound.certification.certifier import certify
 from attribound.errors import StoredDataError
 from attribound.fields import Grouped, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall

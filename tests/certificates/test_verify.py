@@ -8,8 +8,8 @@ import pytest
 
 from attribound.bounds import mean_radius
 from attribound.certificates import Certificate, compare, verify
-from attribound.certificates.certify import certify, certify_again
 from attribound.certificates.record import MapRecord, Record
+from attribound.certification.certifier import certify, certify_again
 from attribound.errors import StoredDataError
 from attribound.fields import Clip, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall

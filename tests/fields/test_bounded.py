@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attribound.bounds import ProbabilityGradient
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Assumed, Centred, Clip, Proved, Saliency, Unit
 from attribound.fields.base import Explanation, Field

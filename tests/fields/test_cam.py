@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attribound.certificates.certify import Certifier
+from attribound.certification.certifier import Certifier
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import CAM, Centred, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM, Unit, make_field
 from attribound.fields.layers import named_layer, watched

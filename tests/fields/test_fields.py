@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from attribound.certificates.certify import certify
 from attribound.certificates.verify import verify_record
+from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import IntegratedGradients, Saliency, Unit
 from attribound.fields.captum import Captum

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from attribound.certificates.certify import Certifier, certify
+from attribound.certification.certifier import Certifier, certify
 from attribound.errors import FieldError
 from attribound.fields import Centred, Clip, IntegratedGradients, Proved, Saliency, Unit
 from attribound.fields.base import Explanation, Field

@@ -16,7 +16,7 @@ from attribound.bounds import (
     moved_fraction,
     shift_size,
 )
-from attribound.certificates.opening import Opened
+from attribound.certification.reopen import Opened
 from attribound.models import load_model
 from attribound.paper import Settings
 from attribound.paper.attacking import worst_attack

@@ -7,7 +7,7 @@ import pytest
 
 import attribound as ab
 from attribound.bounds import Length, Spread
-from attribound.certificates.cell_checks import facts_alike
+from attribound.certificates.alike import facts_alike
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure
 from attribound.data import open_data

@@ -10,7 +10,7 @@ file again.
 import pytest
 import torch
 
-from attribound.certificates.cell_checks import facts_alike
+from attribound.certificates.alike import facts_alike
 from tests.regression.__main__ import near_thresholds
 from tests.regression.cases import FIELDS, Row, answers, drawn, read, rule_of, stored_evidence, top_k
 

@@ -38,7 +38,7 @@ def certified(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def celled(tmp_path_factory) -> Path:
     """Four real images with maps of 7 x 7 patches whose cells are certified."""
-    shaped = msgspec.structs.replace(CONFIG, maps=("pooled:7",), cells=(0.5, 0.3))
+    shaped = msgspec.structs.replace(CONFIG, maps=("pooled:7",), asked={"cells": [0.5, 0.3]})
     return certified_run(tmp_path_factory.mktemp("celled") / "run", shaped)
 
 

@@ -6,8 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from attribound.certificates.cells import CellTally
-from attribound.certificates.reasons import StatedReason
+from attribound.certificates.answers import CellTally, StatedReason
 from attribound.report.collect import collect
 from attribound.report.reading import read
 from attribound.report.verdict import judge
@@ -113,7 +112,9 @@ def test_a_model_behind_a_denoiser_is_called_so(synthesise, template) -> None:
 
 
 def test_the_command_repeats_maps_and_cells(template) -> None:
-    config = msgspec.structs.replace(template[0], maps=("centred", "pooled:7"), cells=(0.5, 0.3), denoiser="d")
+    config = msgspec.structs.replace(
+        template[0], maps=("centred", "pooled:7"), asked={"cells": [0.5, 0.3]}, denoiser="d"
+    )
     words = command(config, "out")
     assert "--denoiser d --attribution saliency --map centred --map pooled:7" in words
     assert "--cells 0.5,0.3" in words

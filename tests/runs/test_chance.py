@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.cli.console import _warnings
 from attribound.demo import photos
 from attribound.fields import Saliency, Unit, default_maps

@@ -14,9 +14,9 @@ from attribound.bounds.cells import Majority
 from attribound.bounds.orders import Orders
 from attribound.certificates.alike import Precision, facts_alike
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import certify as explain
 from attribound.certificates.record import Record, seal_of
 from attribound.certificates.verify import verify_record
+from attribound.certification.certifier import certify as explain
 from attribound.fields import Saliency, Unit
 from attribound.noise import UniformBall
 from attribound.runs import RunConfig, Store

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from attribound import cli
 from attribound.certificates import encode
-from attribound.certificates.opening import Opener
+from attribound.certification.reopen import Opener
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.runs import Store, summarise
 from attribound.runs.audit import audit_run

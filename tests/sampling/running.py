@@ -1,7 +1,9 @@
 """One estimate in one line."""
 
+from attribound.certificates.statements.base import Asking
+from attribound.certificates.statements.registry import ask
 from attribound.randomness import Purpose
-from attribound.sampling import Around, AtPoint, CosineAt, Estimate, Plan, default_statistics, estimate
+from attribound.sampling import Around, AtPoint, CosineAt, Estimate, Plan, estimate
 from attribound.sampling.norm import Norm
 from attribound.sampling.radius import MapRadius
 from attribound.sampling.spread import SecondMoments
@@ -28,7 +30,8 @@ def estimate_of(
 ) -> Estimate:
     family, design = drawn(field, x, target, noise, seed, item, purpose, batch, parts=parts)
     plan = Plan(samples=samples, alpha=alpha, until=until)
-    return estimate(family, design, plan, x.shape if shape is None else shape, statistics, progress)
+    chosen = default_statistics() if statistics is None else statistics
+    return estimate(family, design, plan, x.shape if shape is None else shape, chosen, progress)
 
 
 run = estimate_of
@@ -37,6 +40,12 @@ run = estimate_of
 def drawn(field, x, target, noise, *rest, **options) -> tuple[Around, AtPoint]:
     """The family around an input, and the design that draws from it."""
     return Around(field, target, x), AtPoint(noise, *rest, **options)
+
+
+def default_statistics(*, cosines=(0.8, 0.9), **asked) -> list[Statistic]:
+    """What every certificate rests on, and what is asked for."""
+    statements = ask(asked, Asking("saliency", 1, tuple(cosines)))
+    return [one for statement in statements for one in statement.statistics()]
 
 
 def basic_statistics() -> list[Statistic]:

@@ -9,9 +9,8 @@ from torch import nn
 from attribound.bounds import Closeness, Length, Spread
 from attribound.fields import Assumed, Clip, Grouped, IntegratedGradients, Proved, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall
-from attribound.sampling import default_statistics
 from tests.problems import AbsFirst, Linear, Quadratic
-from tests.sampling.running import asking, run, watched
+from tests.sampling.running import asking, default_statistics, run, watched
 
 WEIGHTS = torch.tensor([3.0, -4.0, 0.0, 12.0], dtype=torch.float64)
 NOISES = [UniformBall(1.0), Gaussian(0.5)]

@@ -8,7 +8,7 @@ import torch
 
 from attribound.bounds import Closeness, ErrorBars
 from attribound.bounds.cells import BOLDEST
-from attribound.certificates.certify import Certifier, certify
+from attribound.certification.certifier import Certifier, certify
 from attribound.errors import ArgumentError
 from attribound.fields import Centred, Pooled, Saliency, Unit
 from attribound.noise import Gaussian

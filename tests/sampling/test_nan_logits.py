@@ -5,8 +5,8 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from attribound.certificates.arguments import look_at
-from attribound.certificates.certify import certify
+from attribound.certification.arguments import look_at
+from attribound.certification.certifier import certify
 from attribound.errors import NonFiniteError, StoredDataError
 from attribound.fields import Saliency, Unit
 from attribound.models import load_model, make_model

@@ -6,7 +6,7 @@ import torch
 from scipy import special
 
 from attribound.bounds import Normal, Orders, order_radii
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError
 from attribound.fields import IntegratedGradients, Saliency, Unit
 from attribound.fields.families import noisy

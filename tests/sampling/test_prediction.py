@@ -8,7 +8,7 @@ from torch import nn
 
 from attribound.bounds import Majority
 from attribound.certificates import words
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.fields import Saliency, Unit
 from attribound.fields.captum import Captum
 from attribound.noise import Gaussian, UniformBall

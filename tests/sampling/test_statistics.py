@@ -5,10 +5,11 @@ import pytest
 import torch
 
 from attribound.bounds import Closeness, Length, Normal, Spread, confidence
-from attribound.sampling import Draws, Setting, default_statistics
+from attribound.sampling import Draws, Setting
 from attribound.sampling.norm import Norm
 from attribound.sampling.radius import MapRadius
 from attribound.sampling.spread import SecondMoments
+from tests.sampling.running import default_statistics
 
 
 def rows(count: int, dim: int = 6, seed: int = 0) -> torch.Tensor:

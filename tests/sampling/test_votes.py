@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from attribound.bounds import Normal, Votes
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError
 from attribound.fields import Centred, Pooled, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall

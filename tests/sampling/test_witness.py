@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from attribound.baselines import center_smoothing, pixel_votes
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.errors import FieldError
 from attribound.fields import Centred, IntegratedGradients, Saliency, Unit
 from attribound.fields.exchange import SIDES, Call, moved

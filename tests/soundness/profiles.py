@@ -9,7 +9,8 @@ import torch
 
 from attribound.bounds import Evidence, Law, Normal
 from attribound.bounds.facts import Fact
-from attribound.sampling import Draws, Setting, default_statistics
+from attribound.sampling import Draws, Setting
+from tests.sampling.running import default_statistics
 
 Array = np.ndarray
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attribound.bounds import moved_fraction
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.fields import IntegratedGradients, Proved, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall
 from tests.problems import AbsDifference, AbsFirst, ThreeRegions

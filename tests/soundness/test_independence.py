@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError
 from attribound.fields import Clip, Saliency, Unit
 from attribound.fields.captum import Captum

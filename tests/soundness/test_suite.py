@@ -13,7 +13,7 @@ import torch
 from attribound.attacks import attack
 from attribound.attacks.score import rescore
 from attribound.bounds import Evidence, cosine_bound_paper
-from attribound.certificates.certify import certify
+from attribound.certification.certifier import certify
 from attribound.fields import Centred, Clip, IntegratedGradients, Pooled, Saliency, Unit
 from attribound.noise import Gaussian, UniformBall
 from attribound.sampling import Around

@@ -23,8 +23,8 @@ from attribound.bounds import LAWS
 from attribound.bounds.budgets import Budget
 from attribound.bounds.drift import cosine_interval
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.opening import Opened
 from attribound.certificates.verify import verify_record
+from attribound.certification.reopen import Opened
 from attribound.fields import Scaled
 from attribound.fields.base import Explanation, Field
 from attribound.noise import NoiseOf

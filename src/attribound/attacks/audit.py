@@ -7,9 +7,9 @@ from typing import Any, final
 from torch import Tensor
 
 from attribound.attacks.base import Attack, AttackResult, Problem, make_problem
-from attribound.certificates.arguments import check_field
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import LARGEST_FACTOR, Finding
+from attribound.certification.arguments import check_field
 from attribound.errors import ArgumentError, UnfitError
 from attribound.fields.base import Field
 from attribound.fields.families import Around

@@ -13,8 +13,8 @@ from attribound.attacks.base import AttackResult
 from attribound.attacks.score import Score, rescore
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
-from attribound.certificates.opening import Opened
 from attribound.certificates.record import MapRecord, Record, decode, encode
+from attribound.certification.reopen import Opened
 from attribound.errors import StoredDataError
 from attribound.files import read_text, write_whole
 

@@ -12,7 +12,7 @@ from attribound.attacks.direct import Direct
 from attribound.attacks.ifia import Ifia
 from attribound.attacks.likelihood import Likelihood
 from attribound.attacks.random_directions import RandomDirections
-from attribound.certificates.arguments import Target, check_input, check_target, class_names, look_at
+from attribound.certification.arguments import Target, check_input, check_target, class_names, look_at
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.fields.families import Around

@@ -1,10 +1,10 @@
 """The certificate: a record with its map, that answers every epsilon and every cosine."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import msgspec
 import numpy as np
@@ -12,21 +12,21 @@ import numpy.typing as npt
 
 from attribound import checks as check
 from attribound.bounds import features
-from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness
 from attribound.bounds.laws import Law
-from attribound.bounds.orders import Orders
 from attribound.bounds.paper import cosine_bound_paper, largest_moved_fraction_paper
 from attribound.bounds.visible import visible_cosine
-from attribound.certificates import cells as answers
-from attribound.certificates import words
-from attribound.certificates.reasons import Reasons, reasons
+from attribound.certificates import explain as words
 from attribound.certificates.record import Failure, MapRecord, Record, Status, decode, encode
+from attribound.certificates.statements.cells import Marks, marks, radii
+from attribound.certificates.statements.error_bars import interval
+from attribound.certificates.statements.prediction import voted_class
+from attribound.certificates.statements.reasons import Reasons, reasons
+from attribound.certificates.statements.registry import STATEMENTS
 from attribound.checks import FloatArray, Number
 from attribound.errors import StoredDataError
 from attribound.files import read_text, write_whole
-from attribound.rounding import exact_text
 
 EPSILONS = (0.1, 0.25, 0.5)
 COSINES = (0.8, 0.9)
@@ -81,7 +81,7 @@ class Certificate:
         error = np.broadcast_to(np.ravel(features.error_bars(self.evidence)), self.attribution.size)
         return features.sign_kept(self.attribution, moved + error.reshape(self.attribution.shape))
 
-    def cells(self, fraction: float, epsilon: float, samples: int | None = None) -> answers.Marks:
+    def cells(self, fraction: float, epsilon: float, samples: int | None = None) -> Marks:
         """Which cells provably stay among the largest, or not, in the *vote map*: +1 hot, -1 cold, 0 unproved.
 
         A cell of the vote map is hot if it is among that fraction's largest in more than half of all noisy maps. No
@@ -93,11 +93,11 @@ class Certificate:
             samples: None: the exact vote map at the attacked input. A number: also the one sampled there with so many
                 draws, after that input was fixed, shows the mark.
         """
-        return answers.marks(self, fraction, _epsilon(epsilon), samples)
+        return marks(self, fraction, _epsilon(epsilon), samples)
 
     def cell_radius(self, fraction: float, samples: int | None = None) -> FloatArray:
         """How far each cell's mark is proved, in the map's shape; 0.0 where nothing is. See `cells`."""
-        return answers.radii(self, fraction, samples)
+        return radii(self, fraction, samples)
 
     def reasons(self, k: int | None = None) -> Reasons:
         """The pilot's k largest features, ordered by this map; how far each provably stays one of them, and in order.
@@ -108,17 +108,17 @@ class Certificate:
 
     def interval(self) -> tuple[FloatArray, FloatArray]:
         """Error bars: the least and the most that each cell of the exact smoothed map can be, all cells at once."""
-        return answers.interval(self)
+        return interval(self)
 
     @cached_property
     def prediction_radius(self) -> float:
         """No change up to this alters the *smoothed* classifier's class (not the plain model's); 0.0: it abstains."""
-        return answers.prediction(self)[1]
+        return voted_class(self)[1]
 
     @property
     def smoothed_prediction(self) -> int | None:
         """The class that more than half of all noisy inputs provably get; None: none is proved, it abstains."""
-        return answers.prediction(self)[0]
+        return voted_class(self)[0]
 
     def joint_epsilon(self, cosine: float) -> float:
         """No change up to this alters the smoothed class *or* turns the map beyond `cosine`; 0.0 if it abstains."""
@@ -304,23 +304,17 @@ class Certificate:
     # --- storage -------------------------------------------------------------------------------------------
 
     def stating(self, epsilons: Iterable[float] = EPSILONS, cosines: Iterable[float] = COSINES) -> "Certificate":
-        """The same certificate, its record stating what it proves at these epsilons and cosines."""
+        """The same certificate, its record stating what every statement proves at these epsilons and cosines."""
         epsilons, cosines = tuple(epsilons), tuple(cosines)
-        record = msgspec.structs.replace(
-            self.record,
-            status=self.status,
-            reason=self.reason,
-            rule=self.rule,
-            cosine=_table(self.cosine, epsilons),
-            visible_cosine=_table(self.visible_cosine, epsilons),
-            max_epsilon=_table(self.max_epsilon, cosines),
-            max_visible_epsilon=_table(self.max_visible_epsilon, cosines),
-            prediction_radius=self.prediction_radius if Majority in self.evidence.facts else None,
-            joint_epsilon=_table(self.joint_epsilon, cosines) if Majority in self.evidence.facts else {},
-            cells=answers.tallies(self, epsilons),
-            reasons=self.reasons().stated() if Orders in self.evidence.facts else msgspec.UNSET,
-        )
-        return Certificate(record, self.map)
+        flat: dict[str, Any] = {"status": self.status, "reason": self.reason, "rule": self.rule}
+        answers: dict[str, Any] = {}
+        for statement in STATEMENTS.values():
+            if statement.made(self.evidence):
+                answer = statement.answer(self, epsilons, cosines)
+                flat |= answer if statement.keys else {}
+                answers |= {statement.name: answer} if answer and not statement.keys else {}
+        record = msgspec.structs.replace(self.record, **flat, answers=answers or msgspec.UNSET)
+        return Certificate(record.knowing(self.evidence), self.map)
 
     def save(self, path: str | Path, epsilons: Iterable[float] = EPSILONS, cosines: Iterable[float] = COSINES) -> None:
         """Write the certificate with its map as JSON; the file appears whole or not at all."""
@@ -345,10 +339,6 @@ def certificate_of(record: Record, name: str) -> Certificate:
         return Certificate(record, record.map.values())
     except ValueError as error:
         raise StoredDataError(f"{name} is not a certificate: it holds {error}") from None
-
-
-def _table(answer: Callable[[float], float], at: tuple[float, ...]) -> dict[str, float]:
-    return {exact_text(float(value)): answer(value) for value in at}
 
 
 def _epsilon(epsilon: Number) -> float:

@@ -22,15 +22,14 @@ from attribound.bounds.budgets import Budget
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.laws import LAWS, Law
 from attribound.bounds.registry import FACTS
-from attribound.certificates.cells import CellTally
-from attribound.certificates.reasons import StatedReason
+from attribound.certificates.answers import CellTally, StatedReason
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text
 
-FORMAT = 2
-READERS = {1: "0.1"}
+FORMAT = 3
+READERS = {1: "0.1", 2: "0.2"}
 """Which version of attribound reads an older format."""
 
 
@@ -142,6 +141,7 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
     map_sha256: str | UnsetType = UNSET
     features: tuple[str, ...] | UnsetType = UNSET
     reasons: tuple[StatedReason, ...] | UnsetType = UNSET
+    answers: dict[str, dict[str, Any]] | UnsetType = UNSET
     seconds: float
     versions: dict[str, str]
     model_sha256: str
@@ -154,6 +154,11 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
     def evidence(self) -> Evidence:
         """What the record's answers follow from; a ValueError if its parts do not fit."""
         return self._evidence
+
+    def knowing(self, evidence: Evidence) -> "Record":
+        """The same record, made from this evidence, which need not be read again."""
+        self.__dict__["_evidence"] = evidence
+        return self
 
     @cached_property
     def _evidence(self) -> Evidence:
@@ -172,6 +177,11 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
     def stated_reasons(self) -> tuple[StatedReason, ...]:
         """The reasons it states, if any."""
         return () if self.reasons is UNSET else self.reasons
+
+    @property
+    def stated_answers(self) -> dict[str, dict[str, Any]]:
+        """Answers of statements without keys of their own, by the statement's name."""
+        return {} if self.answers is UNSET else self.answers
 
     @property
     def block(self) -> int:

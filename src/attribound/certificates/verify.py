@@ -8,12 +8,13 @@ from typing import final
 
 import numpy as np
 
+from attribound.bounds.cells import CellFact
 from attribound.bounds.confidence import mean_radius
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
 from attribound.bounds.rules import RULES
-from attribound.certificates.cell_checks import cell_problems, overstated_cells
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import seal_of
+from attribound.certificates.statements.registry import STATEMENTS
 
 _NEEDED = (Length, Spread, Closeness)
 """What every certificate rests on."""
@@ -54,7 +55,7 @@ def verify_record(certificate: Certificate) -> Verification:
 
 def consistency(certificate: Certificate) -> list[str]:
     """What cannot be in a record, or contradicts itself, whatever it states: quick enough for every record of a run."""
-    return _first(certificate, _out_of_range, _infeasible, _disagreements, cell_problems)
+    return _first(certificate, _out_of_range, _infeasible, _disagreements, _sizes)
 
 
 def _first(certificate: Certificate, *checks: Callable[[Certificate], list[str]]) -> list[str]:
@@ -150,34 +151,34 @@ def _about_map(certificate: Certificate) -> list[str]:
     return problems
 
 
+def _sizes(certificate: Certificate) -> list[str]:
+    """Alpha, shapes and names that cannot be."""
+    record, facts = certificate.record, certificate.evidence.facts.values()
+    problems, size = list[str](), math.prod(record.map_shape)
+    if (spent := sum(fact.spent for fact in facts)) > record.alpha * (1 + _TOLERANCE):
+        problems.append(f"its facts spent alpha {spent:g}, more than {record.alpha:g}")
+    for held in [fact.size for fact in facts if isinstance(fact, CellFact)]:
+        if held != size:
+            problems.append(f"holds facts about {held} cells of a map of shape {record.map_shape}")
+    if certificate.map is not None and record.map_shape not in ((), certificate.map.shape):
+        problems.append(f"states map_shape {record.map_shape}, but its map has shape {certificate.map.shape}")
+    if certificate.features and len(certificate.features) != size:
+        problems.append(f"names {len(certificate.features)} features of a map of shape {record.map_shape}")
+    return problems
+
+
 def _overstatements(certificate: Certificate) -> list[str]:
     """Stated answers that are larger than what the evidence gives, and names that it does not give."""
     record = certificate.record
-    problems = overstated_cells(certificate) + [
-        f"states {name} {stated}, but its evidence gives {derived}"
-        for name, stated, derived in (
-            ("rule", record.rule, certificate.rule),
-            ("status", record.status, certificate.status),
-        )
-        if stated != derived
-    ]
-    for key, stated in record.joint_epsilon.items():
-        if not stated <= (derived := certificate.joint_epsilon(float(key))) + _TOLERANCE:
-            problems.append(f"states joint_epsilon({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
-    for name, cosine, largest in (
-        ("cosine", certificate.cosine, certificate.max_epsilon),
-        ("visible_cosine", certificate.visible_cosine, certificate.max_visible_epsilon),
+    problems = [problem for one in STATEMENTS.values() for problem in one.problems(certificate)]
+    unknown = set(record.stated_answers) - set(STATEMENTS)
+    problems += [f"answers {name}, which is no known statement" for name in sorted(unknown)]
+    for name, stated, derived in (
+        ("rule", record.rule, certificate.rule),
+        ("status", record.status, certificate.status),
     ):
-        for key, stated in getattr(record, name).items():
-            if not stated <= (derived := cosine(float(key))) + _TOLERANCE:
-                problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
-        name = f"max_{name.replace('cosine', 'epsilon')}"
-        for key, stated in getattr(record, name).items():
-            # Whether the cosine holds at the stated epsilon is much quicker to see than the largest one is to find.
-            if stated <= 0 or cosine(stated) >= float(key):
-                continue
-            if not stated <= (derived := largest(float(key))) + _TOLERANCE:
-                problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
+        if stated != derived:
+            problems.append(f"states {name} {stated}, but its evidence gives {derived}")
     return problems
 
 

@@ -49,7 +49,7 @@ def attack(
     at which an attack reached that cosine. A run stores its findings; run again to go on.
     """
     from attribound.attacks import BUDGETS, make_attacks
-    from attribound.certificates.opening import Opener
+    from attribound.certification.reopen import Opener
     from attribound.cli import console
     from attribound.runs import is_run
     from attribound.runs.audit import audit_file, audit_run
@@ -107,7 +107,7 @@ def replay(
     """
     from attribound.attacks.case import load_case
     from attribound.attacks.case import replay as score_again
-    from attribound.certificates.opening import Opener
+    from attribound.certification.reopen import Opener
     from attribound.cli import console
 
     stored = load_case(case)

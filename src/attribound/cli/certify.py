@@ -24,6 +24,7 @@ from attribound.cli.app import (
     interruptible,
 )
 from attribound.cli.choices import EngineName, OutputName
+from attribound.cli.statements import asking
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError, AttriboundError
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@asking
 def certify(
     out: Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")],
     model: Model,
@@ -50,12 +52,7 @@ def certify(
         str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs, or of ?scale=FILE.")
     ] = "gaussian:0.5",
     samples: Annotated[int, typer.Option(min=2, help="Noise draws per input.")] = 4096,
-    cells: Annotated[
-        str, typer.Option(help="Certify cells too: fractions of the map that are hot, e.g. 0.5,0.3,0.1.")
-    ] = "",
-    reasons: Annotated[
-        int, typer.Option(min=0, help="Certify that so many of the largest features stay the largest, and their order.")
-    ] = 0,
+    asked: Any = None,
     alpha: Alpha = 1e-3,
     simultaneous: Annotated[
         bool, typer.Option(help="Share alpha among all inputs, so that all certificates are true at once.")
@@ -105,8 +102,7 @@ def certify(
         noise=noise,
         target=target,
         samples=samples,
-        cells=_fractions(cells),
-        reasons=reasons,
+        asked=asked,
         alpha=alpha,
         epsilons=tuple(epsilon or (0.1, 0.25, 0.5)),
         cosines=tuple(cosine or (0.8, 0.9)),
@@ -142,13 +138,6 @@ def _carry_out(
     answer({"out": str(out), **summary.to_json()}, as_json, lambda: console.show_summary(summary, str(out)))
     if summary.counts.get("error") == summary.total:
         raise AttriboundError("every input failed, see above")
-
-
-def _fractions(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        raise ArgumentError(f"expected --cells FRACTION,FRACTION,..., got {text!r}") from None
 
 
 def _engine(name: EngineName, workers: int | None, address: str | None, device: str) -> "Engine":

@@ -10,7 +10,7 @@ from attribound.cli.choices import Format
 from attribound.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from attribound.certificates.opening import Opener
+    from attribound.certification.reopen import Opener
 
 
 @app.command()
@@ -107,7 +107,7 @@ def verify(
 
     A certificate is also sampled again if --model is given: every number and the map must come out as stored.
     """
-    from attribound.certificates.opening import Opener
+    from attribound.certification.reopen import Opener
     from attribound.runs import is_run
 
     opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, trust=trust_model)
@@ -126,7 +126,7 @@ def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:
     outcome = verify(path)
     certificate, problems, remarks = outcome.certificate, list(outcome.problems), list[str]()
     if opener is not None:
-        from attribound.certificates.again import sample_again
+        from attribound.certification.again import sample_again
 
         opened = opener(certificate.record.subject)
         again = sample_again(certificate, opened.field, opened.x, opened.noise)

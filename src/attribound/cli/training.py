@@ -142,7 +142,7 @@ def tune(
     """
     check_words(attribution=attribution, maps=maps or (), data=[data], model=model)
     from attribound import tuning
-    from attribound.certificates.suspicions import check_columns
+    from attribound.certification.suspicions import check_columns
     from attribound.cli import console
     from attribound.data import fitted, open_data
     from attribound.fields import make_field

@@ -7,8 +7,8 @@ from typing import Any, final
 from attribound.attacks import Attack, AttackResult, Direct
 from attribound.attacks.base import make_problem
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.opening import Opened, Opener
 from attribound.certificates.record import Record
+from attribound.certification.reopen import Opened, Opener
 from attribound.paper.settings import Settings
 from attribound.paper.survey import SurveyTable
 

@@ -6,7 +6,7 @@ from typing import Any, final
 from attribound.attacks.score import SCORE_ALPHA, rescore
 from attribound.bounds.paper import cosine_bound_paper
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.opening import Opened
+from attribound.certification.reopen import Opened
 from attribound.paper.attacking import SCORED, AttackTable, worst_attack
 from attribound.paper.published import TABLE2
 from attribound.paper.settings import RADII, Settings

@@ -8,7 +8,7 @@ import torch
 
 from attribound.attacks.view import View
 from attribound.bounds.laws import LAWS
-from attribound.certificates.certify import Certifier
+from attribound.certification.certifier import Certifier
 from attribound.fields import GradCAM, IntegratedGradients, Unit
 from attribound.metrics import certified_grid_pointing_game, grid_pointing_game, make_grid
 from attribound.noise import Gaussian, Noise, NoiseOf

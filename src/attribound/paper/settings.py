@@ -9,7 +9,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from attribound.certificates.arguments import look_at
+from attribound.certification.arguments import look_at
 from attribound.data import Dataset, open_data
 from attribound.hashes import model_hash
 from attribound.models import load_model

@@ -3,7 +3,7 @@
 from typing import Any, final
 
 from attribound.baselines import center_smoothing
-from attribound.certificates.certify import Certifier
+from attribound.certification.certifier import Certifier
 from attribound.fields import make_field
 from attribound.noise import Gaussian
 from attribound.paper.experiment import Experiment, Numbers, Piece

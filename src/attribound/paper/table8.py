@@ -7,7 +7,7 @@ import numpy as np
 
 from attribound.attacks.score import rescore
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.opening import Opened
+from attribound.certification.reopen import Opened
 from attribound.paper.attacking import SCORED, AttackTable, worst_attack
 from attribound.paper.experiment import Numbers
 from attribound.paper.published import TABLE8

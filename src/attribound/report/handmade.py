@@ -9,6 +9,7 @@ import numpy as np
 
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record
+from attribound.certificates.statements.registry import asked_again
 from attribound.errors import ArgumentError
 from attribound.report.page import write_report
 from attribound.report.wording import IN_PYTHON
@@ -69,8 +70,7 @@ def _config(records: Sequence[Record]) -> RunConfig:
             bound=record.subject.bound,
             noise=record.subject.noise,
             units=record.noise.units,
-            cells=tuple(map(float, record.cells)),
-            reasons=len(record.stated_reasons),
+            asked=asked_again(Certificate(record)),
             alpha=record.alpha,
             epsilons=tuple(map(float, record.cosine)),
             cosines=tuple(map(float, record.max_epsilon)),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attribound.bounds.rules import RULES
+from attribound.certificates.statements.registry import STATEMENTS
 from attribound.report.collect import Collected
 from attribound.rounding import confidence, exact_text, in_units, lower_quantile, percent, round_down
 from attribound.runs import RunConfig
@@ -185,8 +186,8 @@ def command(config: RunConfig, out: str) -> str:
     words += ["--attribution", config.attribution]
     words += [word for shape in config.maps for word in ("--map", shape)]
     words += ["--target", config.target] if config.target is not None else []
-    words += ["--reasons", str(config.reasons)] if config.reasons else []
-    words += ["--cells", ",".join(map(exact_text, config.cells))] if config.cells else []
+    for name, value in config.asked.items():
+        words += [f"--{name}", STATEMENTS[name].typed(value)]
     words += ["--output", config.output, "--bound", config.bound]
     alpha = Decimal(repr(config.alpha)) * max(config.simultaneous, 1)
     words += ["--noise", config.noise, "--samples", str(config.samples), "--alpha", exact_text(float(alpha))]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from attribound.certificates.cells import Marks
 from attribound.certificates.certificate import Certificate
+from attribound.certificates.statements.cells import Marks
 from attribound.errors import ArgumentError
 from attribound.files import write_whole
 from attribound.rounding import confidence, exact_text

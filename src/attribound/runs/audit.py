@@ -9,8 +9,8 @@ from attribound.attacks.base import Attack
 from attribound.attacks.case import save_case
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
-from attribound.certificates.opening import Opener
 from attribound.certificates.record import Record
+from attribound.certification.reopen import Opener
 from attribound.runs.store import Store
 
 

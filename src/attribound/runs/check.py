@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from attribound.certificates.again import Again, sample_again
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.opening import Opener
 from attribound.certificates.record import Failure
 from attribound.certificates.verify import verify_record
+from attribound.certification.again import Again, sample_again
+from attribound.certification.reopen import Opener
 from attribound.runs.proved import prove_all
 from attribound.runs.store import Store
 

@@ -28,8 +28,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
         target: class that is explained, by number or name; None: each input's predicted class.
         samples: draws per input.
-        cells: fractions of the map whose cells are certified.
-        reasons: how many of the largest features are certified to stay the largest, and in order.
+        asked: further statements by name, e.g. {"cells": [0.5, 0.3], "reasons": 4}.
         alpha: failure probability per record.
         simultaneous: how many records share one alpha of `simultaneous * alpha`, so that all are true at once with
             probability 1 - that; 0: each record has its own alpha.
@@ -57,8 +56,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     units: tuple[float, ...] | None = None
     target: str | None = None
     samples: int = 4096
-    cells: tuple[float, ...] = ()
-    reasons: int = 0
+    asked: dict[str, Any] = {}
     alpha: float = 1e-3
     simultaneous: int = 0
     epsilons: tuple[float, ...] = (0.1, 0.25, 0.5)

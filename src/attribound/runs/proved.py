@@ -18,9 +18,9 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness, Fact, Length, Spread
 from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.visible import visible_cosine
-from attribound.certificates.cell_checks import overstated_cells
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, Record, seal_of
+from attribound.certificates.statements.registry import STATEMENTS
 from attribound.certificates.verify import consistency
 from attribound.checks import FloatArray
 from attribound.runs.config import RunConfig
@@ -96,6 +96,7 @@ def _silenced(record: Record) -> Record:
         joint_epsilon={},
         cells={},
         reasons=msgspec.UNSET,
+        answers=msgspec.UNSET,
     )
 
 
@@ -227,8 +228,9 @@ def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[
 
 
 def _overstated(record: Record) -> list[str]:
-    """What is stated about single cells and reasons and does not follow."""
-    return overstated_cells(Certificate(record)) if record.cells or record.stated_reasons else []
+    """What statements that are not checked for many records at once state, and what does not follow."""
+    certificate = Certificate(record)
+    return [problem for one in STATEMENTS.values() if not one.bulk for problem in one.problems(certificate)]
 
 
 def _column(records: Sequence[Record], name: str, key: str) -> FloatArray:

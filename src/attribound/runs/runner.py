@@ -13,12 +13,12 @@ import torch
 from torch import nn
 
 from attribound import checks as check
-from attribound.bounds.cells import hot_cells
-from attribound.certificates.arguments import check_field, check_target, class_names, look_at, repeated_channels
-from attribound.certificates.asked import fractions_of
-from attribound.certificates.opening import behind_denoiser, open_field
 from attribound.certificates.record import Failure, Record
-from attribound.certificates.suspicions import bright_pixels, check_columns, check_returned, returned_by
+from attribound.certificates.statements.base import Asking
+from attribound.certificates.statements.registry import ask
+from attribound.certification.arguments import check_field, check_target, class_names, look_at, repeated_channels
+from attribound.certification.reopen import behind_denoiser, open_field
+from attribound.certification.suspicions import bright_pixels, check_columns, check_returned, returned_by
 from attribound.data import Dataset, Unlabelled, fitted, label_doubt, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields.base import Output, check_output
@@ -121,7 +121,7 @@ def prepare(
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ArgumentError(f"cannot use --device {config.device}: {str(error).splitlines()[0]}") from None
     bounded = check_field(open_field(config.subject, model))
-    fractions_of(config.cells, bounded)
+    statements = ask(config.asked, Asking(bounded.name, bounded.block, config.cosines))
     if not len(data):
         raise StoredDataError(f"{data.name} is empty")
     peek = look_at(model, zeros := torch.zeros(data.shape, device=config.device))
@@ -131,11 +131,11 @@ def prepare(
         data = Unlabelled(data)
     if config.target is not None:
         check_target(class_of(config.target), peek.classes, data.classes or class_names(model))
-    if config.maps or config.cells:  # what does not fit would fail input by input
+    if config.maps or config.asked:  # what does not fit would fail input by input
         rows = zeros.expand(bounded.block, *zeros.shape)
         maps = bounded.base.attribute(rows, 0, generator=torch.Generator(config.device))
-        for fraction in config.cells:
-            hot_cells(fraction, maps[0].numel())
+        for statement in statements:
+            statement.check_size(maps[0].numel())
     hashes: dict[str, Any] = {
         "model_sha256": model_hash(model),
         "data_sha256": data.sha256(),

@@ -7,8 +7,8 @@ from typing import Any, final
 
 import numpy as np
 
+from attribound.certificates.answers import StatedReason
 from attribound.certificates.finding import Finding
-from attribound.certificates.reasons import StatedReason
 from attribound.certificates.record import Failure
 from attribound.rounding import exact_text, lower_quantile, upper_quantile
 from attribound.runs.config import RunConfig

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import Certifier
-from attribound.certificates.opening import open_field, open_model
 from attribound.certificates.record import Failure, map_hash
+from attribound.certification.certifier import Certifier
+from attribound.certification.reopen import open_field, open_model
 from attribound.checks import FloatArray
 from attribound.data import Dataset, Unlabelled, open_data
 from attribound.errors import AttriboundError
@@ -70,8 +70,7 @@ class Worker:
             noise=self.noise,
             samples=config.samples,
             alpha=config.alpha,
-            cells=config.cells,
-            reasons=config.reasons,
+            **config.asked,
             epsilons=config.epsilons,
             cosines=config.cosines,
             features=_names(field, self.data, config.device),

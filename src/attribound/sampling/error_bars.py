@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from attribound.bounds.cells import BOLDEST, ErrorBars
+from attribound.bounds.shares import SHARES
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
 _ROUNDING = 1e-12
@@ -24,7 +25,7 @@ class CellErrors(Statistic):
     fact = ErrorBars
     anytime = True
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float = SHARES["error_bars"]) -> None:
         self.share = share
 
     def start(self, pilot: Draws, setting: Setting) -> None:

@@ -15,21 +15,13 @@ from torch import Tensor
 from attribound.bounds import confidence
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Fact
-from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 from attribound.fields.bounded import bounded
 from attribound.fields.families import Family
 from attribound.sampling.draws import AtPoint
-from attribound.sampling.error_bars import CellErrors
-from attribound.sampling.moments import FourthMoments
 from attribound.sampling.norm import Norm
-from attribound.sampling.orders import PairOrders
-from attribound.sampling.prediction import Prediction
 from attribound.sampling.questions import Question
-from attribound.sampling.radius import MapRadius
-from attribound.sampling.spread import SecondMoments
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
-from attribound.sampling.votes import VoteCount
 from attribound.sampling.witness import Witness
 
 Progress = Callable[[int, int], None]
@@ -74,39 +66,12 @@ class Estimate:
     seconds: float
 
 
-def default_statistics(
-    *, cosines: Sequence[float] = (0.8, 0.9), cells: Sequence[float] = (), intervals: bool = False, reasons: int = 0
-) -> list[Statistic]:
-    """What every certificate rests on, and what was asked for; each may use the facts of those before it.
-
-    Args:
-        cosines: the moment rule certifies these.
-        cells: fractions of the map whose votes are counted.
-        intervals: whether error bars are wanted for every cell.
-        reasons: of how many features it is counted how far they exceed the others.
-    """
-    statistics: list[Statistic] = [
-        Norm(share=SHARES["norm"]),
-        SecondMoments(share=SHARES["spread"]),
-        MapRadius(share=SHARES["radius"]),
-        FourthMoments(share=SHARES["moments"], cosines=cosines),
-        Prediction(share=SHARES["prediction"]),
-    ]
-    if intervals:
-        statistics.append(CellErrors(share=SHARES["error_bars"]))
-    if cells:
-        statistics.append(VoteCount(share=SHARES["votes"], fractions=cells))
-    if reasons:
-        statistics.append(PairOrders(share=SHARES["orders"], k=reasons))
-    return statistics
-
-
 def estimate(
     family: Family,
     design: AtPoint,
     plan: Plan,
     shape: Sequence[int],
-    statistics: Sequence[Statistic] | None = None,
+    statistics: Sequence[Statistic],
     progress: Progress | None = None,
 ) -> Estimate:
     """Sample the smoothed attribution of one input.
@@ -116,12 +81,11 @@ def estimate(
         design: where they are drawn.
         plan: samples, alpha and when to stop.
         shape: shape of the field's map.
-        statistics: what to prove; default: what every certificate rests on. The first is the norm.
+        statistics: what to prove; one of them is the norm, and each may use the facts of those before it.
         progress: called with (samples done, samples planned).
     """
     started, block = time.perf_counter(), family.field.block
-    chosen = list(default_statistics() if statistics is None else statistics)
-    state = _State(family, design, plan, chosen, math.prod(shape))
+    state = _State(family, design, plan, statistics, math.prod(shape))
     looks, look = _looks(state.chunks), 0
     stopped: Stopped = "budget"
     witness = Witness(design.seed, design.item)

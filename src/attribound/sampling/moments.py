@@ -19,6 +19,7 @@ from attribound.bounds.designs import choose_design, first_design
 from attribound.bounds.facts import Closeness, Length
 from attribound.bounds.moment import Moments, moments_along
 from attribound.bounds.rules.moment import MomentBounds
+from attribound.bounds.shares import SHARES
 from attribound.sampling.scatter import eigenvalue_from_above, product_dtype
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
@@ -52,7 +53,7 @@ class FourthMoments(Statistic):
     fact = MomentBounds
     anytime = True
 
-    def __init__(self, share: float, cosines: Sequence[float]) -> None:
+    def __init__(self, cosines: Sequence[float], share: float = SHARES["moments"]) -> None:
         self.share, self._cosines = share, tuple(sorted({float(one) for one in cosines if 0 < one < 1}))
 
     def start(self, pilot: Draws, setting: Setting) -> None:

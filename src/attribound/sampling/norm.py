@@ -7,6 +7,7 @@ import torch
 
 from attribound.bounds import confidence
 from attribound.bounds.facts import Length
+from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
@@ -21,7 +22,7 @@ class Norm(Statistic):
     fact = Length
     anytime = True
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float = SHARES["norm"]) -> None:
         self.share = share
 
     def start(self, pilot: Draws, setting: Setting) -> None:

@@ -6,6 +6,7 @@ from typing import final
 import numpy as np
 
 from attribound.bounds.orders import Orders, order_radii
+from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
@@ -30,7 +31,7 @@ class PairOrders(Statistic):
 
     fact = Orders
 
-    def __init__(self, share: float, k: int) -> None:
+    def __init__(self, k: int, share: float = SHARES["orders"]) -> None:
         self.share, self._k = share, k
 
     def start(self, pilot: Draws, setting: Setting) -> None:

@@ -5,16 +5,17 @@ from typing import final
 import torch
 
 from attribound.bounds.cells import Majority
+from attribound.bounds.shares import SHARES
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
 
 @final
-class Prediction(Statistic):
+class ClassCount(Statistic):
     """Counts the pilot's most frequent class in the draws after it (Cohen et al. 2019; docs/theory/cells.md)."""
 
     fact = Majority
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float = SHARES["prediction"]) -> None:
         self.share = share
 
     def start(self, pilot: Draws, setting: Setting) -> None:

@@ -4,6 +4,7 @@ from typing import final
 
 from attribound.bounds import confidence
 from attribound.bounds.facts import Closeness, Length, Spread
+from attribound.bounds.shares import SHARES
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
 
@@ -13,7 +14,7 @@ class MapRadius(Statistic):
 
     fact = Closeness
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float = SHARES["radius"]) -> None:
         self.share = share
 
     def start(self, pilot: Draws, setting: Setting) -> None:

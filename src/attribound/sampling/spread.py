@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attribound.bounds import confidence
 from attribound.bounds.facts import Spread
+from attribound.bounds.shares import SHARES
 from attribound.sampling.scatter import make_scatter
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
@@ -21,7 +22,7 @@ class SecondMoments(Statistic):
 
     fact = Spread
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float = SHARES["spread"]) -> None:
         self.share = share
 
     def start(self, pilot: Draws, setting: Setting) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attribound.bounds.cells import IntArray, Votes, hot_cells
+from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
@@ -22,7 +23,7 @@ class VoteCount(Statistic):
 
     fact = Votes
 
-    def __init__(self, share: float, fractions: Sequence[float]) -> None:
+    def __init__(self, fractions: Sequence[float], share: float = SHARES["votes"]) -> None:
         self.share, self._fractions = share, sorted(set(fractions), reverse=True)
 
     def start(self, pilot: Draws, setting: Setting) -> None:

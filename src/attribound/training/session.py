@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save
 from torch import nn
 
-from attribound.certificates.arguments import look_at
+from attribound.certification.arguments import look_at
 from attribound.data import Dataset, labels_beyond
 from attribound.errors import ArgumentError
 from attribound.files import check_target, write_whole

@@ -1,28 +1,22 @@
 """Certified reasons: features that provably stay the largest of the map, and their order (docs/theory/reasons.md)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from msgspec import Struct
 
 from attribound import checks as check
 from attribound.bounds.orders import Orders
-from attribound.certificates.words import ASSUMED
+from attribound.certificates.answers import StatedReason
+from attribound.certificates.explain import ASSUMED
+from attribound.certificates.statements.base import Asking, Option, Statement
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.rounding import round_down
 
 if TYPE_CHECKING:
     from attribound.certificates.certificate import Certificate
-
-
-class StatedReason(Struct, frozen=True, forbid_unknown_fields=True):
-    """A reason as records state it: feature, its name, up to which epsilon it stays, and stays above the next one."""
-
-    feature: int
-    name: str
-    stays: float
-    leads: float
+    from attribound.sampling.statistic import Statistic
 
 
 @final
@@ -37,7 +31,7 @@ class Reasons:
         features: (k,) places in the map.
         names: (k,) what they are called.
         stays: (k,) each feature is among the k largest of every attacked map up to this epsilon; 0.0: unproved.
-        above: (k, k) reason i stays above reason j up to the number in row i, column j; 0.0: unproved.
+        above: (k, k) reason i stays above reason j up to above[i][j]; 0.0: unproved.
         assumed: the limit is a guess, so nothing here is a certificate.
     """
 
@@ -85,6 +79,63 @@ class Reasons:
         return lines
 
 
+@final
+@dataclass(frozen=True)
+class TopReasons(Statement):
+    """The largest features stay the largest, and in order.
+
+    Attributes:
+        k: how many.
+    """
+
+    k: int
+    name = "reasons"
+    option = Option("Certify that this many of the largest features stay the largest, and their order.", "NUMBER")
+    facts = (Orders,)
+    keys = ("reasons",)
+
+    @classmethod
+    def parse(cls, text: str) -> int:
+        """A whole number."""
+        if not (text.isascii() and text.isdecimal()):
+            raise ArgumentError(f"expected --reasons to be a whole number >= 0, got {text!r}")
+        return int(text)
+
+    @classmethod
+    def ask(cls, value: Any, asking: Asking) -> "TopReasons":
+        """Orders mean something only where every map has a noisy input of its own."""
+        number = check.whole("reasons", value)
+        if asking.block > 1:
+            raise ArgumentError(
+                f"expected no `reasons` for {asking.method} on a random path: {asking.block} noisy inputs share a map"
+            )
+        return cls(number)
+
+    def statistics(self) -> "list[Statistic]":
+        """How often the pilot's largest features exceed the others."""
+        from attribound.sampling.orders import PairOrders
+
+        return [PairOrders(k=self.k)]
+
+    @classmethod
+    def answer(cls, certificate: "Certificate", epsilons: Sequence[float], cosines: Sequence[float]) -> dict[str, Any]:
+        """Every counted feature, its name, and how far it stays and leads."""
+        return {"reasons": reasons(certificate).stated()}
+
+    @classmethod
+    def problems(cls, certificate: "Certificate") -> list[str]:
+        """Names and radii that cannot be, and reasons that the evidence does not give."""
+        record, orders = certificate.record, certificate.evidence.facts.get(Orders)
+        if isinstance(orders, Orders) and orders.radius.max() > orders.most(record.draws, certificate.law):
+            return [f"orders hold further than {record.draws} draws can prove"]
+        return _overstated(certificate)
+
+    @classmethod
+    def asked(cls, certificate: "Certificate") -> int:
+        """As many as were counted."""
+        return len(certificate.evidence.fact(Orders).places)
+
+
 def reasons(certificate: "Certificate", k: int | None = None) -> Reasons:
     """What the certificate's orders prove about its k largest features; k: at most as many as were counted."""
     if Orders not in certificate.evidence.facts:
@@ -110,7 +161,7 @@ def reasons(certificate: "Certificate", k: int | None = None) -> Reasons:
     )
 
 
-def overstated_reasons(certificate: "Certificate") -> list[str]:
+def _overstated(certificate: "Certificate") -> list[str]:
     """Reasons that a record states and its evidence does not give."""
     stated = certificate.record.stated_reasons
     if not stated:

@@ -3,16 +3,20 @@
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import final
+from typing import Any, final
 
 import msgspec
 import torch
 from torch import Tensor
 
 from attribound import checks as check
-from attribound.bounds.cells import hot_cells
 from attribound.bounds.facts import Closeness, Length, Spread
-from attribound.certificates.arguments import (
+from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
+from attribound.certificates.record import BoundRecord, NoiseRecord, Record
+from attribound.certificates.statements.base import Asking
+from attribound.certificates.statements.registry import ask
+from attribound.certificates.subject import Subject
+from attribound.certification.arguments import (
     Target,
     Targets,
     check_batch,
@@ -24,11 +28,8 @@ from attribound.certificates.arguments import (
     each_target,
     look_at,
 )
-from attribound.certificates.asked import Until, asked, fractions_of, names_of, question_of, reasons_of, recorded
-from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
-from attribound.certificates.record import BoundRecord, NoiseRecord, Record
-from attribound.certificates.subject import Subject
-from attribound.certificates.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
+from attribound.certification.request import Until, again, names_of, question_of, recorded
+from attribound.certification.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
 from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded, bounded
@@ -38,7 +39,7 @@ from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
-from attribound.sampling import Around, AtPoint, Estimate, Plan, TopK, default_statistics, estimate
+from attribound.sampling import Around, AtPoint, Estimate, Plan, TopK, estimate
 
 
 @final
@@ -53,9 +54,6 @@ class Certifier:
         samples: int = 4096,
         alpha: float = 1e-3,
         until: Until = None,
-        cells: Sequence[float] = (),
-        reasons: int = 0,
-        intervals: bool = False,
         batch: int | None = None,
         epsilons: Sequence[float] = EPSILONS,
         cosines: Sequence[float] = COSINES,
@@ -63,6 +61,7 @@ class Certifier:
         classes: Sequence[str] = (),
         subject: Subject | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
+        **asked: Any,
     ) -> None:
         """Prepare.
 
@@ -73,10 +72,6 @@ class Certifier:
             alpha: with probability at least 1 - alpha everything an input's certificate says is true.
             until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or
                 `TopK(k)`, the k largest cells are known.
-            cells: fractions of the map, e.g. (0.5, 0.3, 0.1), at which `Certificate.cells` will be asked.
-            reasons: how many of the largest features `Certificate.reasons` will be asked about; 0: none.
-            intervals: whether `Certificate.interval` is to have error bars of its own for every cell, which a record
-                then keeps (4 bytes each); without, it has the map's radius.
             batch: most rows per model call; None sizes it automatically.
             epsilons: records state the certified cosine at these.
             cosines: records state the largest certified epsilon at these.
@@ -84,19 +79,22 @@ class Certifier:
             classes: names of the classes, so that a target may be a name; default: what the model calls them.
             subject: how the model and the data were named, for the records.
             purpose: what the draws are for; purposes share no random stream.
+            asked: further statements by name: `cells=(0.5, 0.3)` (`Certificate.cells` at these fractions of the map),
+                `reasons=4` (`Certificate.reasons` about so many features), `intervals=True` (error bars of their own
+                for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
         """
         check_noise(noise)
         self.field, self.noise, self.purpose = check_field(field), noise, purpose
         self.plan = Plan(
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
         )
-        self.cells = fractions_of(cells, self.field)
-        self.reasons = reasons_of(reasons, self.field)
         self.features, self.classes = tuple(features), tuple(classes) or class_names(self.field.model)
-        self.intervals = intervals or isinstance(self.plan.until, TopK)
         self.batch = None if batch is None else int(check.count("batch", batch))
         self.epsilons = tuple(float(check.non_negative("epsilon", one)) for one in epsilons)
         self.cosines = tuple(float(check.fraction("cosine", one)) for one in cosines)
+        if isinstance(self.plan.until, TopK):
+            asked["intervals"] = True
+        self.statements = ask(asked, Asking(self.field.name, self.field.block, self.cosines))
         self.subject = subject or Subject()
         self.weights = model_hash(self.field.model)
         check_columns(self.features, self.field.model)
@@ -138,13 +136,11 @@ class Certifier:
             plain = self.field.attribute(x.expand(self.field.block, *x.shape), chosen, generator=generator).detach()
         check.dimension(plain[0].numel(), "the map's size")
         names_of(self.features, plain[0].numel())
-        for fraction in self.cells:
-            hot_cells(fraction, plain[0].numel())
+        for statement in self.statements:
+            statement.check_size(plain[0].numel())
         family = Around(self.field, chosen, x)
         design = AtPoint(self.noise, chosen_seed, item, self.purpose, self.batch, classes=True)
-        statistics = default_statistics(
-            cosines=self.cosines, cells=self.cells, intervals=self.intervals, reasons=self.reasons
-        )
+        statistics = [one for statement in self.statements for one in statement.statistics()]
         result = estimate(family, design, self.plan, plain.shape[1:], statistics, progress=meter(progress, "certify"))
         return self._certificate(result, family, design, peek.prediction, label, plain.mean(dim=0).cpu())
 
@@ -200,6 +196,7 @@ class Certifier:
             input_sha256=input_hash(family.x),
             subject=self._subject(family, design),
         )
+        record.knowing(result.evidence)
         return Certificate(record, result.map.numpy()).stating(self.epsilons, self.cosines)
 
     def _subject(self, family: Around, design: AtPoint) -> Subject:
@@ -231,17 +228,10 @@ def certify(
     target: Target = None,
     *,
     noise: Noise,
-    samples: int = 4096,
-    alpha: float = 1e-3,
     seed: int | None = None,
-    until: Until = None,
-    cells: Sequence[float] = (),
-    reasons: int = 0,
-    features: Sequence[str] = (),
-    classes: Sequence[str] = (),
-    batch: int | None = None,
     item: int = 0,
     progress: Wanted = None,
+    **settings: Any,
 ) -> Certificate:
     """Prove how far the smoothed explanation of one input can be bent.
 
@@ -250,32 +240,16 @@ def certify(
         x: one input, any shape; for a batch use `certify_batch`.
         target: class to explain, by number or name; None: the predicted class.
         noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x.
-        samples: the most noise draws (two draws, or two blocks of a random path, are always taken).
-        alpha: with probability at least 1 - alpha everything the certificate says is true.
         seed: seed of the draws; None: one that follows from the input.
-        until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or `TopK(k)`,
-            the k largest cells are known.
-        cells: fractions of the map, e.g. (0.5, 0.3, 0.1), at which `Certificate.cells` will be asked.
-        reasons: how many of the largest features `Certificate.reasons` will be asked about; 0: none.
-        features: names of the map's cells: the columns of a table.
-        classes: names of the classes, so that `target` may be one; default: what the model calls them.
-        batch: most rows per model call; None sizes it automatically.
         item: number of the input; draws depend on (seed, item).
         progress: True for a bar, or a function that is called with (samples done, samples planned).
+        settings: as for `Certifier`: `samples` (4,096 draws at most), `alpha` (0.001: with probability at least
+            1 - alpha everything the certificate says is true), `until` ((cosine, epsilon) or `TopK(k)`: stop sampling
+            once that is decided), `cells` (fractions of the map, e.g. (0.5, 0.3)), `reasons` (how many of the largest
+            features), `features` (names of the map's cells), `classes` (names of the classes), `batch` (most rows per
+            model call).
     """
-    prepared = Certifier(
-        field,
-        noise=noise,
-        samples=samples,
-        alpha=alpha,
-        until=until,
-        cells=cells,
-        reasons=reasons,
-        intervals=True,
-        batch=batch,
-        features=features,
-        classes=classes,
-    )
+    prepared = Certifier(field, noise=noise, **{"intervals": True, **settings})
     return prepared(x, target, seed=seed, item=item, progress=progress)
 
 
@@ -285,52 +259,26 @@ def certify_batch(
     target: Targets = None,
     *,
     noise: Noise,
-    samples: int = 4096,
-    alpha: float = 1e-3,
     seed: int | None = None,
-    until: Until = None,
-    cells: Sequence[float] = (),
-    reasons: int = 0,
-    features: Sequence[str] = (),
-    classes: Sequence[str] = (),
-    batch: int | None = None,
     item: int = 0,
     progress: Wanted = None,
+    **settings: Any,
 ) -> list[Certificate]:
-    """Certify every input of a batch with a leading dimension; arguments as for `certify`.
+    """Certify every input of a batch with a leading dimension.
 
     Args:
         field: a bounded attribution.
         inputs: (B, ...) inputs.
         target: one class for all, one per input, by number or name, or None: the predicted class of each.
         noise: the noise.
-        samples: the most noise draws per input.
-        alpha: failure probability of each certificate.
         seed: seed of all draws; None: one per input that follows from it.
-        until: see `certify`.
-        cells: see `certify`.
-        reasons: see `certify`.
-        features: names of the map's cells.
-        classes: names of the classes.
-        batch: most rows per model call.
         item: number of the first input.
         progress: True for a bar, or a function that is called with (samples done, samples planned) of each input.
+        settings: as for `certify`.
     """
     inputs = check_batch(inputs, check_field(field).model)
     targets = each_target(target, len(inputs))
-    prepared = Certifier(
-        field,
-        noise=noise,
-        samples=samples,
-        alpha=alpha,
-        until=until,
-        cells=cells,
-        reasons=reasons,
-        intervals=True,
-        batch=batch,
-        features=features,
-        classes=classes,
-    )
+    prepared = Certifier(field, noise=noise, **{"intervals": True, **settings})
     whole = meter(progress, "certify")
     return [
         prepared(x, one, seed=seed, item=item + number, progress=part(whole, number, len(inputs)))
@@ -338,14 +286,13 @@ def certify_batch(
     ]
 
 
+def certifier_of(record: Record, field: Bounded, noise: Noise) -> Certifier:
+    """What made a record, or would make it again."""
+    asked = again(Certificate(record))
+    return Certifier(field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked)
+
+
 def certify_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) -> Certificate:
     """Repeat a stored certificate's computation: the same draws, if model, input and settings are the same."""
     record = stored.record
     return certifier_of(record, field, noise)(x, record.target, seed=record.seed, item=record.item, label=record.label)
-
-
-def certifier_of(record: Record, field: Bounded, noise: Noise) -> Certifier:
-    """What made a record, or would make it again."""
-    return Certifier(
-        field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked(record)
-    )

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from attribound.bounds.cells import IntArray, Majority, Votes
 from attribound.certificates.alike import SAFETY, Precision, compare
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.certify import certifier_of
 from attribound.certificates.record import Record
+from attribound.certification.certifier import certifier_of
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded, bounded

@@ -1,0 +1,88 @@
+"""The cosine: how far the map turns. Every certificate makes this statement; the others stand beside it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from attribound.bounds.facts import Closeness, Length, Spread
+from attribound.certificates.statements.base import Asking, Statement
+from attribound.rounding import degrees, exact_text, round_down
+
+if TYPE_CHECKING:
+    from attribound.certificates.certificate import Certificate
+    from attribound.sampling.statistic import Statistic
+
+_TOLERANCE = 1e-9
+
+
+@final
+@dataclass(frozen=True)
+class Cosine(Statement):
+    """The certified cosine at every epsilon, and the largest epsilon at every cosine.
+
+    Attributes:
+        cosines: asked before the draws, for the moment rule.
+    """
+
+    cosines: tuple[float, ...]
+    name = "cosine"
+    facts = (Length, Spread, Closeness)
+    bulk = True
+    keys = ("cosine", "visible_cosine", "max_epsilon", "max_visible_epsilon")
+
+    @classmethod
+    def ask(cls, value: Any, asking: Asking) -> "Cosine":
+        """For any field."""
+        return cls(asking.cosines)
+
+    def statistics(self) -> "list[Statistic]":
+        """Length, spread, closeness of the sampled map, and moments."""
+        from attribound.sampling.moments import FourthMoments
+        from attribound.sampling.norm import Norm
+        from attribound.sampling.radius import MapRadius
+        from attribound.sampling.spread import SecondMoments
+
+        return [Norm(), SecondMoments(), MapRadius(), FourthMoments(cosines=self.cosines)]
+
+    @classmethod
+    def answer(cls, certificate: "Certificate", epsilons: Sequence[float], cosines: Sequence[float]) -> dict[str, Any]:
+        """Tables over epsilons and cosines, for the exact maps and for those as sampled."""
+        return {
+            "cosine": _table(certificate.cosine, epsilons),
+            "visible_cosine": _table(certificate.visible_cosine, epsilons),
+            "max_epsilon": _table(certificate.max_epsilon, cosines),
+            "max_visible_epsilon": _table(certificate.max_visible_epsilon, cosines),
+        }
+
+    @classmethod
+    def problems(cls, certificate: "Certificate") -> list[str]:
+        """Stated answers that are larger than what the evidence gives."""
+        problems = []
+        for name, cosine, largest in (
+            ("cosine", certificate.cosine, certificate.max_epsilon),
+            ("visible_cosine", certificate.visible_cosine, certificate.max_visible_epsilon),
+        ):
+            for key, stated in getattr(certificate.record, name).items():
+                if not stated <= (derived := cosine(float(key))) + _TOLERANCE:
+                    problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
+            name = f"max_{name.replace('cosine', 'epsilon')}"
+            for key, stated in getattr(certificate.record, name).items():
+                # Whether the cosine holds at the stated epsilon is much quicker to see than the largest one is to find.
+                if stated <= 0 or cosine(stated) >= float(key):
+                    continue
+                if not stated <= (derived := largest(float(key))) + _TOLERANCE:
+                    problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
+        return problems
+
+    @classmethod
+    def words(cls, certificate: "Certificate") -> dict[str, str]:
+        """The largest epsilon at the cosines that the record states."""
+        return {
+            f"epsilon at cosine {cosine} ({degrees(float(cosine))} degrees)": f"{round_down(epsilon)} (as sampled: "
+            f"{round_down(certificate.record.max_visible_epsilon.get(cosine, 0.0))})"
+            for cosine, epsilon in certificate.record.max_epsilon.items()
+        }
+
+
+def _table(answer: Callable[[float], float], at: Sequence[float]) -> dict[str, float]:
+    return {exact_text(float(value)): answer(value) for value in at}

@@ -1,0 +1,69 @@
+"""Every statement by its name."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attribound.bounds.shares import claim
+from attribound.certificates.statements.base import Asking, Statement
+from attribound.certificates.statements.cells import Cells
+from attribound.certificates.statements.cosine import Cosine
+from attribound.certificates.statements.error_bars import Intervals
+from attribound.certificates.statements.prediction import Prediction
+from attribound.certificates.statements.reasons import TopReasons
+from attribound.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from attribound.certificates.certificate import Certificate
+
+STATEMENTS: dict[str, type[Statement]] = {
+    statement.name: statement
+    for statement in (
+        Cosine,
+        Prediction,
+        Intervals,
+        Cells,
+        TopReasons,
+    )
+}
+"""Every statement, in the order in which statistics see draws; a new one adds a file and a line here."""
+
+
+def register_statement(statement: type[Statement], *, shares: Mapping[str, float]) -> type[Statement]:
+    """Make a statement of another package known, with the parts of alpha that its statistics spend.
+
+    Args:
+        statement: the class.
+        shares: by the name of each fact that its statistics prove; they come out of the reserve.
+    """
+    if STATEMENTS.setdefault(statement.name, statement) is not statement:
+        raise ArgumentError(f"there is a statement called {statement.name!r} already")
+    for name, share in shares.items():
+        claim(name, share)
+    return statement
+
+
+def ask(asked: Mapping[str, Any], asking: Asking) -> list[Statement]:
+    """The statements of a certificate: those that it always makes, and those that were asked for."""
+    for name in asked:
+        if name not in STATEMENTS or STATEMENTS[name].option is None:
+            known = ", ".join(one.name for one in STATEMENTS.values() if one.option is not None)
+            raise ArgumentError(f"expected what is known to be asked for ({known}), got {name!r}")
+    return [
+        one.ask(asked.get(one.name), asking)
+        for one in STATEMENTS.values()
+        if one.option is None or _wanted(asked.get(one.name))
+    ]
+
+
+def _wanted(value: Any) -> bool:
+    """Whether a value asks for anything: nothing, zero, an empty list and an empty text do not."""
+    return len(value) > 0 if hasattr(value, "__len__") else value is not None and bool(value)
+
+
+def asked_again(certificate: "Certificate") -> dict[str, Any]:
+    """What asks for the same optional statements again, as plain JSON values."""
+    return {
+        one.name: one.asked(certificate)
+        for one in STATEMENTS.values()
+        if one.option is not None and one.made(certificate.evidence)
+    }

@@ -24,6 +24,7 @@ from attribound.runs.runner import prepare
 from attribound.runs.summary import chance_level
 from attribound.runs.tasks import Task
 from attribound.runs.work import Worker
+from attribound.threads import limited
 from attribound.training import accuracy
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
@@ -126,7 +127,8 @@ def run_demo(
         The runs and the JSON summary.
     """
     started = time.perf_counter()
-    runs = [_run(out, name, config, progress, ATTACKED if name == attacked else 0) for name, config in configs.items()]
+    with limited(1):  # as in a run
+        runs = [_run(out, name, one, progress, ATTACKED if name == attacked else 0) for name, one in configs.items()]
     reports = {run.name: str(write_report(out / run.name, out / f"report-{run.name}.html")) for run in runs}
     summary: dict[str, Any] = {
         "runs": [run.summary() for run in runs],

@@ -116,8 +116,8 @@ def refuse(field: Field, seen: Seen) -> None:
     if seen == "unsteady":
         hint = "draw all randomness from `generator`" if field.random else "a model must not change while it is sampled"
         raise FieldError(
-            f"expected a model that maps each input by itself and always alike: {field.name} gave another map or output "
-            f"when the same call was made again, so its attributions are not independent draws ({hint})"
+            f"expected a model that maps each input by itself and always alike: {field.name} gave another map or "
+            f"output when the same call was made again, so its attributions are not independent draws ({hint})"
         )
     if seen != "same":
         what = "its output" if seen == "outputs" else f"the map of {field.name}"

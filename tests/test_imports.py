@@ -20,6 +20,7 @@ ROOMS = (
     "hashes",
     "progress",
     "randomness",
+    "threads",
     "metrics",
     "bounds",
     "noise",

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import attribound as ab
+from attribound import demo
 from attribound.attacks import launch
 from attribound.errors import ArgumentError
 from attribound.threads import limited
@@ -63,6 +64,15 @@ def test_batches_and_attacks_too() -> None:
     launch.attack(field, torch.zeros(4), 0, epsilon=0.1, noise=noise, method="random", steps=1, rescore_samples=8)
     assert 1 in model.seen
     assert model.seen <= {1, 3}, "3: a look at the input before the work begins"
+    assert torch.get_num_threads() == 3
+
+
+def test_the_demo_is_like_a_run(tmp_path, monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(demo, "_run", lambda *arguments: seen.append(torch.get_num_threads()))
+    with pytest.raises(AttributeError):  # there is no run to report about
+        demo.run_demo(tmp_path, {"one": None}, lambda what, done, total: None)
+    assert seen == [1]
     assert torch.get_num_threads() == 3
 
 

@@ -112,10 +112,13 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
     }
 
 
+@limited(1)
 def run_demo(
     out: Path, configs: Mapping[str, RunConfig], progress: Progress, attacked: str = ""
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
+
+    With one thread, as in every worker of a run.
 
     Args:
         out: folder for the results; made if missing.
@@ -127,8 +130,7 @@ def run_demo(
         The runs and the JSON summary.
     """
     started = time.perf_counter()
-    with limited(1):  # as in a run
-        runs = [_run(out, name, one, progress, ATTACKED if name == attacked else 0) for name, one in configs.items()]
+    runs = [_run(out, name, config, progress, ATTACKED if name == attacked else 0) for name, config in configs.items()]
     reports = {run.name: str(write_report(out / run.name, out / f"report-{run.name}.html")) for run in runs}
     summary: dict[str, Any] = {
         "runs": [run.summary() for run in runs],

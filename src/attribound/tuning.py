@@ -17,6 +17,7 @@ from attribound.hashes import model_hash
 from attribound.noise import NoiseOf, units_of
 from attribound.randomness import Purpose
 from attribound.rounding import lower_quantile, percent, round_down
+from attribound.threads import limited
 from attribound.training import accuracy
 
 SIGMAS = (0.1, 0.25, 0.5, 0.75, 1.0)
@@ -100,6 +101,7 @@ class Tuning:
         }
 
 
+@limited(1)
 def tune(
     field: Field,
     data: Dataset,

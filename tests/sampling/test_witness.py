@@ -68,6 +68,13 @@ def run(model, method=Saliency, samples=1024, **options):
     return certify(Unit(method(model)), X, 0, noise=NOISE, samples=samples, seed=0, **options)
 
 
+def sample(source: Source, planned: int) -> None:
+    witness = Witness(source.x, source.seed)
+    for _ in source.chunks(planned, witness):
+        pass
+    witness.check()
+
+
 @pytest.mark.parametrize("options", [{}, {"until": (0.5, 0.1)}, {"batch": 20}], ids=["all", "stopped", "small batches"])
 def test_a_model_that_mixes_in_large_batches_only_is_refused(options) -> None:
     with pytest.raises(FieldError, match=f"its output {MIXES}"):
@@ -106,11 +113,8 @@ def test_every_change_for_good_happens_before_a_witness(share, monkeypatch) -> N
     monkeypatch.setattr("attribound.sampling.witness._SHARE", share)
     for calls in range(1, 16):
         source = Source(Unit(Saliency(Aging(calls))), X, 0, NOISE, classes=True)
-        witness = Witness(X, 0)
         with pytest.raises(FieldError, match=CHANGES):
-            for _ in source.chunks(160, witness):
-                pass
-            witness.check()
+            sample(source, 160)
 
 
 def test_last_bits_that_differ_between_identical_calls_are_allowed_and_no_more() -> None:

@@ -39,6 +39,7 @@ from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling import Estimate, Plan, Source, TopK, default_statistics, estimate
+from attribound.threads import limited
 
 
 @final
@@ -63,6 +64,7 @@ class Certifier:
         classes: Sequence[str] = (),
         subject: Subject | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
+        threads: int | None = 1,
     ) -> None:
         """Prepare.
 
@@ -84,6 +86,8 @@ class Certifier:
             classes: names of the classes, so that a target may be a name; default: what the model calls them.
             subject: how the model and the data were named, for the records.
             purpose: what the draws are for; purposes share no random stream.
+            threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
+                draws give the same bits.
         """
         check_noise(noise)
         self.field, self.noise, self.purpose = check_field(field), noise, purpose
@@ -95,6 +99,7 @@ class Certifier:
         self.features, self.classes = tuple(features), tuple(classes) or class_names(self.field.model)
         self.intervals = intervals or isinstance(self.plan.until, TopK)
         self.batch = None if batch is None else int(check.count("batch", batch))
+        self.threads = None if threads is None else int(check.count("threads", threads))
         self.epsilons = tuple(float(check.non_negative("epsilon", one)) for one in epsilons)
         self.cosines = tuple(float(check.fraction("cosine", one)) for one in cosines)
         self.subject = subject or Subject()
@@ -126,7 +131,12 @@ class Certifier:
         """
         x = check_input(x)
         chosen_seed = seed_from(input_bytes(x)) if seed is None else check.whole("seed", seed)
-        item = check.whole("item", item)
+        with limited(self.threads):
+            return self._certify(x, target, chosen_seed, check.whole("item", item), label, progress)
+
+    def _certify(
+        self, x: Tensor, target: Target, chosen_seed: int, item: int, label: int | None, progress: Wanted
+    ) -> Certificate:
         peek = look_at(self.field.model, x)
         chosen = peek.prediction if target is None else check_target(target, peek.classes, self.classes)
         if line := bright_pixels(self.field.model, x):
@@ -235,6 +245,7 @@ def certify(
     classes: Sequence[str] = (),
     batch: int | None = None,
     item: int = 0,
+    threads: int | None = 1,
     progress: Wanted = None,
 ) -> Certificate:
     """Prove how far the smoothed explanation of one input can be bent.
@@ -255,6 +266,8 @@ def certify(
         classes: names of the classes, so that `target` may be one; default: what the model calls them.
         batch: most rows per model call; None sizes it automatically.
         item: number of the input; draws depend on (seed, item).
+        threads: torch uses this many meanwhile, one as in runs; more may help a large network on an idle machine. None:
+            as many as torch is set to. The setting is put back afterwards.
         progress: True for a bar, or a function that is called with (samples done, samples planned).
     """
     prepared = Certifier(
@@ -269,6 +282,7 @@ def certify(
         batch=batch,
         features=features,
         classes=classes,
+        threads=threads,
     )
     return prepared(x, target, seed=seed, item=item, progress=progress)
 
@@ -289,6 +303,7 @@ def certify_batch(
     classes: Sequence[str] = (),
     batch: int | None = None,
     item: int = 0,
+    threads: int | None = 1,
     progress: Wanted = None,
 ) -> list[Certificate]:
     """Certify every input of a batch with a leading dimension; arguments as for `certify`.
@@ -308,6 +323,7 @@ def certify_batch(
         classes: names of the classes.
         batch: most rows per model call.
         item: number of the first input.
+        threads: see `certify`.
         progress: True for a bar, or a function that is called with (samples done, samples planned) of each input.
     """
     inputs = check_batch(inputs, check_field(field).model)
@@ -324,6 +340,7 @@ def certify_batch(
         batch=batch,
         features=features,
         classes=classes,
+        threads=threads,
     )
     whole = meter(progress, "certify")
     return [

@@ -17,7 +17,7 @@ _TOLERANCE = 1e-9
 _SAMPLED_AGAIN = 1e-5
 """Relative difference that another processor's last digits may make in a sampled number."""
 
-_COUNTS = {"hot": "draws", "count": "tested"}
+_COUNTS = {"hot": "draws", "tied": "draws", "count": "tested"}
 _RECOUNTED, _RECOUNTED_PART = 2.0, 1e-3
 """Counts, and of what: they may differ by so much, and by no larger part of the draws, for a vote between nearly equal
 cells or classes hangs on last digits too."""

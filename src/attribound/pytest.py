@@ -53,7 +53,7 @@ def assert_certified(
         subject: a bounded field, e.g. `Unit(GradCAM(model, "layer4"))`, or a model: its saliency, scaled to length 1.
         x: one input.
         cosine: the cosine to keep.
-        epsilon: l2 size of the change.
+        epsilon: size of the change: l2, in units of each feature where the noise has them.
         noise: `Gaussian(sigma)` or `UniformBall(radius)`, in the units of x.
         target: class to explain; None: the predicted class.
         samples: the most noise draws.

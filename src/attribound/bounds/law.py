@@ -20,6 +20,11 @@ INVERTED = 1e-10
 """Relative error allowed to inverse functions, far more than they have."""
 
 
+def size_words(units: object) -> str:
+    """What epsilon counts, in words: it stands after "the change's" or "whose", wherever epsilon is explained."""
+    return "l2 size" if units is None else "size in units of each feature"
+
+
 @dataclass(frozen=True)
 class Law(ABC):
     """A law of noise on inputs of a given size; it is rotation invariant once features are divided by their units.
@@ -71,6 +76,11 @@ class Law(ABC):
     @abstractmethod
     def words(self) -> str:
         """The law in words."""
+
+    @property
+    def size(self) -> str:
+        """What epsilon counts, in words."""
+        return size_words(self.units)
 
     @property
     def spec(self) -> str:

@@ -23,7 +23,7 @@ from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded
 from attribound.noise import Noise
 from attribound.sampling import Source
-from attribound.sampling.votes import mark_hot
+from attribound.sampling.votes import mark_cells
 
 _MOVES = 2
 """Times that the inputs are moved by about a float's last digit."""
@@ -183,7 +183,7 @@ def _margin(logits: Tensor, winner: int) -> FloatArray:
 
 def _undecided(maps: FloatArray, fraction: float, slack: FloatArray) -> IntArray:
     """(2, m) in how many maps each cell is cold, or hot, by no more than the map's slack."""
-    hot = mark_hot(maps, fraction)
+    hot = mark_cells(maps, fraction) > 0
     least = np.where(hot, maps, np.inf).min(axis=1, keepdims=True)
     most = np.where(hot, -np.inf, maps).max(axis=1, keepdims=True)
     hotter, colder = ~hot & (least - maps <= slack), hot & (maps - most <= slack)

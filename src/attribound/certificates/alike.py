@@ -118,7 +118,7 @@ def facts_alike(stored: Fact, again: Fact, precision: Precision | None = None) -
         a, b = (np.asarray(getattr(fact, field.name), np.float64) for fact in (stored, again))
         if a.shape != b.shape:
             return False
-        if isinstance(again, Majority | Votes) and field.name in ("count", "hot"):
+        if isinstance(again, Majority | Votes) and field.name in ("count", "hot", "tied"):
             more, fewer = _recounted(again, precision)
             alike = bool(((a <= b + more) & (a >= b - fewer)).all())
         elif field.name in _FIXED:

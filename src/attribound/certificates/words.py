@@ -18,6 +18,7 @@ ASSUMED = "The limit is ASSUMED: this is not a certificate."
 def summary(certificate: "Certificate") -> str:
     """One line with certified numbers rounded down."""
     note = ", limit ASSUMED: not a certificate" if certificate.assumed else ""
+    note += f", epsilon is the change's {certificate.law.size}" if certificate.law.units else ""
     return (
         f"Certificate(target={certificate.target}, noise={certificate.noise}, "
         f"max_epsilon(0.8)={round_down(certificate.max_epsilon(0.8))}, rule={certificate.rule}, "
@@ -31,6 +32,7 @@ def html_table(certificate: "Certificate") -> str:
         "status": certificate.status,
         "explained class": str(certificate.target),
         "noise": certificate.law.words,
+        "epsilon": f"the change's {certificate.law.size}",
         **{
             f"epsilon at cosine {cosine:g} ({degrees(cosine)} degrees)": round_down(certificate.max_epsilon(cosine))
             + f" (as sampled: {round_down(certificate.max_visible_epsilon(cosine))})"
@@ -71,13 +73,13 @@ def class_under_noise(certificate: "Certificate") -> str:
 def explain(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     """Is `cosine` certified at `epsilon`, by which rule, or why not."""
     reached = certificate.cosine(epsilon)
+    counted = f"; epsilon is the change's {certificate.law.size}" if certificate.law.units else ""
     if reached < cosine:
-        return "; ".join(
-            filter(None, [why_not(certificate, cosine, epsilon), more_draws(certificate, cosine, epsilon)])
-        )
+        reasons = why_not(certificate, cosine, epsilon), more_draws(certificate, cosine, epsilon)
+        return "; ".join(filter(None, reasons)) + counted
     noun = "under an ASSUMED limit (not a certificate):" if certificate.assumed else "certified:"
     rule = certificate.rule_at(epsilon)
-    return f"{noun} cosine >= {round_down(reached)} at epsilon {exact_text(epsilon)} by the {rule} rule"
+    return f"{noun} cosine >= {round_down(reached)} at epsilon {exact_text(epsilon)} by the {rule} rule{counted}"
 
 
 def more_draws(certificate: "Certificate", cosine: float, epsilon: float) -> str:
@@ -95,10 +97,23 @@ def more_draws(certificate: "Certificate", cosine: float, epsilon: float) -> str
     return f"about {needed:,} draws would do" if needed > certificate.draws else ""
 
 
+def stopped_early(certificate: "Certificate") -> str:
+    """That sampling stopped before all samples were taken, and why; empty if it did not."""
+    record = certificate.record
+    why = {
+        "futile": "because what was asked could not be proved any more",
+        "proved": "because what was asked was proved",
+    }
+    if record.stopped not in why:
+        return ""
+    return f"sampling stopped after {record.samples:,} of {record.budget:,} samples {why[record.stopped]}; "
+
+
 def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     """Why `cosine` is not certified at `epsilon`, and in numbers what would help."""
     law, kappa = certificate.law, certificate.norm / certificate.limit
     start = f"cosine {cosine:g} is not certified" + (f" at epsilon {epsilon:g}" if epsilon else "")
+    stopped = stopped_early(certificate)
     if certificate.norm == 0:
         return (
             f"{start}: every attribution drawn is zero, or they cancel: does the explained output depend on the input?"
@@ -107,14 +122,16 @@ def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
         noise = certificate.map_radius / certificate.norm
         wanted = certificate.samples * max(noise * noise, 2.0)
         return (
-            f"{start}: the smoothed map's norm ({certificate.norm:.3g}) cannot be told from 0 after "
+            f"{start}: {stopped}the smoothed map's norm ({certificate.norm:.3g}) cannot be told from 0 after "
             f"{certificate.samples} samples; about {wanted:,.0f} samples may do, or a "
             f"smaller {law.parameter} or a model trained with noise (norm / limit is {kappa:.3g})"
         )
     largest = certificate.max_epsilon(cosine)
     if epsilon <= largest or largest == 0:
-        return f"{start}: norm / limit is only {kappa:.3g}; a model trained with noise would raise it"
+        return f"{start}: {stopped}norm / limit is only {kappa:.3g}; a model trained with noise would raise it"
     certified = "that follows from the ASSUMED limit (not a certificate)" if certificate.assumed else "certified"
+    if stopped:  # what few draws certify says little about the noise that would be needed
+        return f"{start}: {stopped}these draws reach epsilon {round_down(largest)}, {certified}; all may reach further"
     needed, reached = law.scale * epsilon / largest, certificate.cosine(epsilon)
     return (
         f"{start}: the largest epsilon {certified} is {round_down(largest)}; {law.parameter} >= {needed:.3g} would do "

@@ -130,7 +130,7 @@ def render(store: Store, by: str = "") -> str:
         clauses=norms.clauses(run, audit.question, audit.outcomes),
         disclaimer=norms.DISCLAIMER,
         theorem=wording.theorem(run),
-        limits=wording.LIMITS,
+        limits=wording.limits(run.config),
         command=wording.command(run.config, audit.name),
         version=version("attribound"),
         today=audit.today.date().isoformat(),
@@ -222,7 +222,7 @@ def _unknown(audit: Audit) -> list[str]:
     left = total - audit.proved
     found = [f"{left} of {total} {audit.noun}s: not proved, which does not mean that it is false."] if left else []
     found += [
-        "Changes larger than epsilon, and changes that are not small in l2 length, such as turning or cropping.",
+        f"Changes whose {run.config.size} is larger than epsilon; turning or cropping a picture is such a change.",
         f"{audit.noun.capitalize()}s that are not in this run.",
         "Whether the explanation is right: a stable map can be wrong.",
     ]

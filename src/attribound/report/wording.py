@@ -15,16 +15,21 @@ from attribound.runs import RunConfig
 IN_PYTHON = "made in Python"
 """What stands for model and data where certificates have no run."""
 
-LIMITS = (
+_LIMITS = (
     "It is about the smoothed map, the exact average over noise. Nothing is proved about the plain map beside it; for "
     "smoothed maps as they are sampled, the numbers named so hold.",
-    "It covers every change of the input whose l2 length is at most epsilon, and no larger ones.",
+    "It covers every change of the input whose {size} is at most epsilon, and no larger ones.",
     "It says that the explanation is stable, not that it is right.",
     "It assumes finite attributions everywhere, noise as ideal as its law, and rows of a batch that do not see each "
     "other.",
 )
 
 Fact = dict[str, Any]
+
+
+def limits(config: RunConfig) -> list[str]:
+    """What a certificate does not say."""
+    return [line.format(size=config.size) for line in _LIMITS]
 
 
 def theorem(run: Collected) -> list[str]:

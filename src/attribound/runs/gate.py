@@ -164,7 +164,8 @@ class Gate:
             f"population they come from are truly robust, with confidence {sure}.",
         ]
         rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
-        return [*found, *([f"Not certified: {rest}."] if rest else []), *self._warnings()]
+        counted = [f"Epsilon is the change's {self.config.size}."] if self.config.units else []
+        return [*found, *counted, *([f"Not certified: {rest}."] if rest else []), *self._warnings()]
 
     def _warnings(self) -> list[str]:
         found = []

@@ -60,7 +60,7 @@ class Opener:
         named = _named(subject, self._model, self._arch, self._data)
         if self._denoiser is not None:
             named = msgspec.structs.replace(named, denoiser=self._denoiser)
-        network, source = self._network(named), self._source(named.data)
+        network, source = self._network(named), self.source(named.data)
         code = code_hash(named.model, named.arch)
         if model_hash(network) != subject.model_sha256 or (subject.code_sha256 and code != subject.code_sha256):
             taken = "without a --denoiser" if named.denoiser is None else f"behind {named.denoiser}"
@@ -71,10 +71,17 @@ class Opener:
     def _network(self, named: Subject) -> nn.Module:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")
         if key not in self._networks:
-            self._networks[key] = open_model(named, self._source(named.data).shape, trust=self._trust)
+            self._networks[key] = open_model(named, self.source(named.data).shape, trust=self._trust)
         return self._networks[key]
 
-    def _source(self, spec: str) -> Dataset:
+    @property
+    def names_data(self) -> bool:
+        """Whether the user repeated the data."""
+        return self._data is not None
+
+    def source(self, spec: str) -> Dataset:
+        """The data that the user repeated, or else those of a spec."""
+        spec = self._data or spec
         if spec not in self._sources:
             self._sources[spec] = open_data(spec)
         return self._sources[spec]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attribound.bounds.cells import IntArray, Majority, Votes
+from attribound.bounds.cells import IntArray, Majority, Votes, hot_cells
 from attribound.certificates.alike import SAFETY, Precision, compare
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.certify import certifier_of
@@ -183,8 +183,8 @@ def _margin(logits: Tensor, winner: int) -> FloatArray:
 
 def _undecided(maps: FloatArray, fraction: float, slack: FloatArray) -> IntArray:
     """(2, m) in how many maps each cell is cold, or hot, by no more than the map's slack."""
-    hot = mark_cells(maps, fraction) > 0
-    least = np.where(hot, maps, np.inf).min(axis=1, keepdims=True)
-    most = np.where(hot, -np.inf, maps).max(axis=1, keepdims=True)
-    hotter, colder = ~hot & (least - maps <= slack), hot & (maps - most <= slack)
+    sides, number = mark_cells(maps, fraction), hot_cells(fraction, maps.shape[1])
+    ordered = np.partition(maps, (-number - 1, -number), axis=1)
+    last, beyond = ordered[:, -number, None], ordered[:, -number - 1, None]
+    hotter, colder = (sides <= 0) & (last - maps <= slack), (sides >= 0) & (maps - beyond <= slack)
     return np.array([hotter.sum(axis=0), colder.sum(axis=0)])

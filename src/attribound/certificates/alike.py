@@ -120,6 +120,8 @@ def facts_alike(stored: Fact, again: Fact, precision: Precision | None = None) -
             return False
         if isinstance(again, Majority | Votes) and field.name in ("count", "hot", "tied"):
             more, fewer = _recounted(again, precision)
+            if field.name == "tied":  # a tie may become either, and either a tie
+                more = fewer = more + fewer
             alike = bool(((a <= b + more) & (a >= b - fewer)).all())
         elif field.name in _FIXED:
             alike = bool(np.allclose(a, b, rtol=_TOLERANCE, atol=0.0))

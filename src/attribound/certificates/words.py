@@ -19,10 +19,11 @@ def summary(certificate: "Certificate") -> str:
     """One line with certified numbers rounded down."""
     note = ", limit ASSUMED: not a certificate" if certificate.assumed else ""
     note += f", epsilon is the change's {certificate.law.size}" if certificate.law.units else ""
+    claim = certificate.record.bound.claim and f" {certificate.record.bound.claim}"
     return (
         f"Certificate(target={certificate.target}, noise={certificate.noise}, "
         f"max_epsilon(0.8)={round_down(certificate.max_epsilon(0.8))}, rule={certificate.rule}, "
-        f"samples={certificate.samples}, alpha={certificate.alpha:g}{note})"
+        f"samples={certificate.samples}, alpha={certificate.alpha:g}{note}){claim}"
     )
 
 
@@ -40,7 +41,7 @@ def html_table(certificate: "Certificate") -> str:
         },
         "class under noise": class_under_noise(certificate),
         "rule": certificate.rule or "none",
-        "limit": f"{certificate.limit:g}: {certificate.limit_source}",
+        "limit": certificate.record.bound.claim or f"{certificate.limit:g}: {certificate.limit_source}",
         "fidelity": "unknown"
         if certificate.fidelity is None
         else f"{certificate.fidelity:.2f} (cosine to the plain map)",
@@ -79,7 +80,9 @@ def explain(certificate: "Certificate", cosine: float, epsilon: float) -> str:
         return "; ".join(filter(None, reasons)) + counted
     noun = "under an ASSUMED limit (not a certificate):" if certificate.assumed else "certified:"
     rule = certificate.rule_at(epsilon)
-    return f"{noun} cosine >= {round_down(reached)} at epsilon {exact_text(epsilon)} by the {rule} rule{counted}"
+    claim = certificate.record.bound.claim and f". {certificate.record.bound.claim}"
+    proved = f"{noun} cosine >= {round_down(reached)} at epsilon {exact_text(epsilon)} by the {rule} rule"
+    return f"{proved}{counted}{claim}"
 
 
 def more_draws(certificate: "Certificate", cosine: float, epsilon: float) -> str:

@@ -188,6 +188,7 @@ def _proved(audit: Audit) -> list[str]:
     found = [f"{audit.question[0].upper()}{audit.question[1:]}: {audit.proved} of {run.summary.total} {audit.noun}s."]
     if run.assumed:
         found.insert(0, "The limit is ASSUMED: none of these numbers is a certificate.")
+    found += [f"{claim}." for claim in run.summary.claims]
     if run.proofs.classes is not None:
         held = int((run.proofs.classes >= audit.epsilon).sum())
         found.append(f"The class of the smoothed model stays for {held} of {run.summary.total} at that size of change.")

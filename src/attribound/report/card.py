@@ -40,6 +40,7 @@ def _warnings(audit: Audit) -> list[str]:
     found = wording.alarms(audit.run)
     if audit.run.assumed:
         found = [*found, "The limit is ASSUMED: none of these numbers is a certificate."]
+    found = [*found, *(f"{claim}." for claim in audit.run.summary.claims)]
     return [f"> **{escaped(line)}**" for line in found]
 
 

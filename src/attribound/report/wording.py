@@ -59,7 +59,8 @@ def rules(run: Collected) -> str:
 def facts(run: Collected) -> list[Fact]:
     """What the first screen says about the run."""
     summary, config = run.summary, run.config
-    known = config.bound if run.first is None else run.first.bound.source
+    source = config.bound if run.first is None else run.first.bound.source
+    known = "; ".join(summary.claims) or source
     return [
         fact("Model", config.network + (f" ({config.arch})" if config.arch else "")),
         fact("Data", config.data),
@@ -69,7 +70,7 @@ def facts(run: Collected) -> list[Fact]:
         fact(
             "How the limit is known",
             "ASSUMED, a guess: not a certificate" if run.assumed else known,
-            warn=run.assumed,
+            warn=run.assumed or bool(summary.claims),
         ),
         fact("Accuracy", _percent(summary.accuracy)),
         fact("Accuracy under the noise", _percent(summary.accuracy_noisy)),

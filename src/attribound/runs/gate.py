@@ -11,7 +11,7 @@ from typing import Any, Literal, final
 from attribound import checks as check
 from attribound.bounds.gate import false_most, share_lower
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Failure
+from attribound.certificates.record import Failure, shown_claims
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs.config import RunConfig
@@ -95,6 +95,8 @@ class Gate:
         alpha: the largest failure probability of any certificate.
         chance: the run's chance level, if it is known.
         fidelity: median cosine of smoothed and plain maps, if it is known.
+        repeated: records about an input that an earlier record is about.
+        claims: what authors state about limits that they say they proved.
     """
 
     name: str
@@ -105,6 +107,8 @@ class Gate:
     alpha: float
     chance: float | None
     fidelity: float | None
+    repeated: int = 0
+    claims: Sequence[str] = ()
 
     @property
     def inputs(self) -> int:
@@ -171,6 +175,9 @@ class Gate:
         found = []
         if violated := self.counts.get("violated"):
             found.append(f"An attack VIOLATED {violated} certificate(s): trust nothing in this run.")
+        if self.repeated:
+            found.append(f"{self.repeated} record(s) repeat the input of another one, and count again here.")
+        found += [f"{claim}." for claim in self.claims]
         if self.chance is not None and self.chance >= self.asked.cosine:
             found.append(
                 f"Maps of different inputs have cosines up to {round_down(self.chance, 2)} with each other (90 % "
@@ -199,6 +206,8 @@ class Gate:
             "population_share_lower": self.population,
             "chance": self.chance,
             "fidelity": self.fidelity,
+            "repeated": self.repeated,
+            "claims": list(self.claims),
             "sentences": self.sentences,
             "not_certified": [
                 {"item": case.item, "outcome": case.outcome, "reason": case.reason}
@@ -213,17 +222,32 @@ def judge(path: Path, asked: Asked) -> Gate:
     with Store.read(path) as store:
         config, violated = store.config, {one.item for one in store.findings().values() if one.violated}
         cases, alpha, fidelities = list[Case](), config.alpha, list[float]()
+        inputs, claims = list[str](), dict[str, None]()
         for one in prove_all(store.records(), config):
             cases.append(_case(one, asked, violated))
             if not isinstance(one, Failure):
                 alpha = max(alpha, one.record.alpha)
+                inputs.append(one.record.input_sha256)
+                claims |= dict.fromkeys(filter(None, [one.record.bound.claim]))
                 fidelities += [] if one.record.fidelity is None else [one.record.fidelity]
         wanted, chance = store.recall("inputs"), chance_level(store)
-    expected = wanted if isinstance(wanted, int) else config.items or 0
+    # What a run says of itself can be lowered as easily as records are deleted: its configuration counts too.
+    expected = max(wanted if isinstance(wanted, int) else 0, config.items or 0)
     if not cases and not expected:
         raise StoredDataError(f"{path} has no records, so there is nothing to judge")
     fidelity = lower_quantile(fidelities, 0.5) if fidelities else None
-    return Gate(path.name, config, asked, cases, max(expected - len(cases), 0), alpha, chance, fidelity)
+    return Gate(
+        name=path.name,
+        config=config,
+        asked=asked,
+        cases=cases,
+        missing=max(expected - len(cases), 0),
+        alpha=alpha,
+        chance=chance,
+        fidelity=fidelity,
+        repeated=len(inputs) - len(set(inputs)),
+        claims=shown_claims(claims),
+    )
 
 
 def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:

@@ -39,6 +39,7 @@ def assert_certified(
     epsilon: float,
     noise: "Noise",
     target: int | None = None,
+    fidelity: float = 0.5,
     samples: int = 4096,
     alpha: float = 1e-3,
     seed: int | None = None,
@@ -56,6 +57,8 @@ def assert_certified(
         epsilon: size of the change: l2, in units of each feature where the noise has them.
         noise: `Gaussian(sigma)` or `UniformBall(radius)`, in the units of x.
         target: class to explain; None: the predicted class.
+        fidelity: the least cosine of the smoothed and the plain map, for noise that blinds the model makes every map
+            robust; 0 accepts every map.
         samples: the most noise draws.
         alpha: failure probability.
         seed: seed of the draws.
@@ -64,11 +67,16 @@ def assert_certified(
         The certificate, for further questions.
     """
     from attribound.certificates.certify import certify
+    from attribound.certificates.words import unfaithful
+    from attribound.checks import fraction
     from attribound.fields import Field, Saliency, Unit
 
     __tracebackhide__ = True
+    fraction("fidelity", fidelity)
     field = subject if isinstance(subject, Field) else Unit(Saliency(subject))
     found = certify(field, x, target, noise=noise, samples=samples, alpha=alpha, seed=seed, until=(cosine, epsilon))
     if found.cosine(epsilon) < cosine or found.assumed:
         pytest.fail(found.explain(cosine, epsilon))
+    if warning := unfaithful(found.fidelity, fidelity):
+        pytest.fail(warning)
     return found

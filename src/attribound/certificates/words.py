@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from attribound.certificates.certificate import Certificate
 
 _SHOWN_COSINES = (0.8, 0.9)
+FIDELITY = 0.5
+"""The least fidelity that gates, tests and tuning accept unless told otherwise: 60 degrees from the plain map."""
 ASSUMED = "The limit is ASSUMED: this is not a certificate."
 
 
@@ -23,7 +25,7 @@ def summary(certificate: "Certificate") -> str:
     return (
         f"Certificate(target={certificate.target}, noise={certificate.noise}, "
         f"max_epsilon(0.8)={round_down(certificate.max_epsilon(0.8))}, rule={certificate.rule}, "
-        f"samples={certificate.samples}, alpha={certificate.alpha:g}{note}){claim}"
+        f"fidelity={_fidelity(certificate)}, samples={certificate.samples}, alpha={certificate.alpha:g}{note}){claim}"
     )
 
 
@@ -42,9 +44,7 @@ def html_table(certificate: "Certificate") -> str:
         "class under noise": class_under_noise(certificate),
         "rule": certificate.rule or "none",
         "limit": certificate.record.bound.claim or f"{certificate.limit:g}: {certificate.limit_source}",
-        "fidelity": "unknown"
-        if certificate.fidelity is None
-        else f"{certificate.fidelity:.2f} (cosine to the plain map)",
+        "fidelity": f"{_fidelity(certificate)} (cosine to the plain map)",
         "samples": f"{certificate.samples:,}",
         "failure probability": f"alpha = {certificate.alpha:g}",
         **({"why not": certificate.reason} if certificate.reason else {}),
@@ -80,9 +80,30 @@ def explain(certificate: "Certificate", cosine: float, epsilon: float) -> str:
         return "; ".join(filter(None, reasons)) + counted
     noun = "under an ASSUMED limit (not a certificate):" if certificate.assumed else "certified:"
     rule = certificate.rule_at(epsilon)
+    proved = f"{noun} cosine >= {round_down(reached)} at epsilon {exact_text(epsilon)} by the {rule} rule{counted}"
+    like = unfaithful(certificate.fidelity, FIDELITY) or f"fidelity {_fidelity(certificate)}"
     claim = certificate.record.bound.claim and f". {certificate.record.bound.claim}"
-    proved = f"{noun} cosine >= {round_down(reached)} at epsilon {exact_text(epsilon)} by the {rule} rule"
-    return f"{proved}{counted}{claim}"
+    return f"{proved}; {like}; chance unknown (a run compares inputs){claim}"
+
+
+def unfaithful(fidelity: float | None, least: float) -> str:
+    """Why a map is not like the plain one, if it is not; a floor of 0 accepts every map.
+
+    Args:
+        fidelity: cosine of the smoothed and the plain map; None: one of them is zero.
+        least: the least fidelity accepted.
+    """
+    if least <= 0 or (fidelity is not None and fidelity >= least):
+        return ""
+    known = "is unknown" if fidelity is None else f"is only {round_down(fidelity, 2)}"
+    return (
+        f"the fidelity (cosine of the smoothed and the plain map) {known}, less than {exact_text(least)}: this is "
+        "another explanation than people know; take less noise"
+    )
+
+
+def _fidelity(certificate: "Certificate") -> str:
+    return "unknown" if certificate.fidelity is None else f"{certificate.fidelity:.2f}"
 
 
 def more_draws(certificate: "Certificate", cosine: float, epsilon: float) -> str:

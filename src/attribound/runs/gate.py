@@ -12,6 +12,7 @@ from attribound import checks as check
 from attribound.bounds.gate import false_most, share_lower
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, shown_claims
+from attribound.certificates.words import FIDELITY, unfaithful
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs.config import RunConfig
@@ -19,7 +20,7 @@ from attribound.runs.proved import Proved, prove_all
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
 
-Outcome = Literal["certified", "uncertified", "assumed", "doubtful", "violated", "error", "missing"]
+Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
 
 
 @final
@@ -33,6 +34,7 @@ class Asked:
         share: the share of all inputs of which this must be certified.
         confidence: probability with which what is said about the share holds.
         population: whether the share that is *proved* for the population must reach `share`, not only the one counted.
+        fidelity: the least cosine of the smoothed and the plain map; inputs below it do not count. 0: all count.
     """
 
     cosine: float
@@ -40,12 +42,14 @@ class Asked:
     share: float
     confidence: float = 0.95
     population: bool = False
+    fidelity: float = FIDELITY
 
     def __post_init__(self) -> None:
         check.fraction("cosine", self.cosine)
         check.non_negative("epsilon", self.epsilon)
         check.fraction("share", self.share)
         check.alpha(self.confidence, "confidence")
+        check.fraction("fidelity", self.fidelity)
 
     @property
     def level(self) -> float:
@@ -196,7 +200,12 @@ class Gate:
         return {
             "run": self.name,
             "passed": self.passed,
-            "asked": asked | {"confidence": self.asked.confidence, "population": self.asked.population},
+            "asked": asked
+            | {
+                "confidence": self.asked.confidence,
+                "population": self.asked.population,
+                "fidelity": self.asked.fidelity,
+            },
             "inputs": self.inputs,
             "certified": self.certified,
             "share": self.share,
@@ -263,6 +272,8 @@ def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:
         outcome, reason = "uncertified", _short_of(reached, asked)
     elif certificate.assumed:
         outcome, reason = "assumed", "the limit is ASSUMED: this is not a certificate"
+    elif warning := unfaithful(record.fidelity, asked.fidelity):
+        outcome, reason = "unfaithful", warning
     else:
         outcome, reason = "certified", ""
     return Case(record.item, outcome, reason, record.seconds)  # type: ignore[arg-type]

@@ -85,5 +85,12 @@ class ObjectiveName(StrEnum):
     DENOISE = "denoise"
 
 
+class NormMode(StrEnum):
+    """Batch norm in training: `attribound.training.NORMS`."""
+
+    MIXED = "mixed"
+    FROZEN = "frozen"
+
+
 NoiseKind = StrEnum("NoiseKind", {kind.upper(): kind for kind in LAWS})  # type: ignore[misc]
 """Laws of noise: `attribound.bounds.LAWS`."""

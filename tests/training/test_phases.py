@@ -1,6 +1,7 @@
 """Phases and recipes: what a file may say, what is refused, and going on in the middle of the second phase."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -30,6 +31,7 @@ from attribound.training import (
     train,
 )
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "recipes"
 RECIPE = """
 batch = 50
 rise = 0.15
@@ -69,6 +71,12 @@ def test_a_recipe_says_everything(tmp_path) -> None:
     inner = Igr(Trades(epsilon=0.5), weight=8.0, path_steps=3, one_sided=True)
     assert second.objective == Brief(Augmented(Settled(inner)))
     assert second.schedule == Schedule(batch=30, rise=0.15, epochs=1)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_example_recipes_are_recipes(path) -> None:
+    for settings in read_recipe(path):
+        assert make_phase(settings).schedule.images
 
 
 def test_noise_belongs_to_the_phase() -> None:

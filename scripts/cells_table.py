@@ -17,7 +17,7 @@ from attribound.baselines.pixel_votes import certify_pixels
 from attribound.bounds.cells import Votes
 from attribound.noise import Gaussian
 from attribound.sampling import Plan, default_statistics, estimate
-from attribound.sampling.votes import mark_hot
+from attribound.sampling.votes import mark_cells
 
 OUT = Path(__file__).parent.parent / "results" / "cells"
 FRACTION, NEEDED = 0.5, 0.75
@@ -69,7 +69,7 @@ def peer(stored: dict[str, np.ndarray], draws: int) -> float:
 def endless(stored: dict[str, np.ndarray], draws: int) -> float:
     """The share of cells that are on one side often enough, if the draws' frequencies were the probabilities."""
     maps = unit(SHAPES["gradcam"](torch.from_numpy(stored["maps"])))[:draws].flatten(1)
-    hot = mark_hot(maps.numpy(), FRACTION).mean(axis=0)
+    hot = (mark_cells(maps.numpy(), FRACTION) > 0).mean(axis=0)
     return float((np.maximum(hot, 1 - hot) >= NEEDED).mean())
 
 

@@ -8,6 +8,8 @@ delete them to make them anew.
 
 import argparse
 import json
+import subprocess
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,8 @@ from attribound.training import (
 from attribound.training.denoise import measure_denoising
 from attribound.training.session import measure
 
-PACKAGE = Path(__file__).parent.parent / "src" / "attribound"
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "attribound"
 PER_DIGIT = 30
 
 
@@ -150,6 +153,13 @@ RECIPES = {
         "patches", Brief(Denoise()), Schedule(epochs=10, batch=16, rate=1e-3), start="denoiser-cifar10"
     ),
 }
+TYPED = {
+    "cifar10-resnet20-adversarial": ("cifar10-resnet20", "cifar10-adversarial"),
+    "cifar10-resnet20-trades": ("cifar10-resnet20", "cifar10-trades"),
+    "cifar10-resnet20-igr": ("cifar10-resnet20-trades", "cifar10-igr"),
+    "cifar10-resnet20-ig-norm": ("cifar10-resnet20-trades", "cifar10-ig-norm"),
+}
+"""Models made by `attribound train`: what each starts from, and its file in examples/recipes."""
 ARCHITECTURES = {**SHIPPED, **dict.fromkeys(DENOISERS, "denoiser")}
 
 
@@ -197,6 +207,17 @@ def make_weights(name: str, folder: str) -> None:
         print(json.dumps(card), flush=True)
     if recipe.kept < 1 and "kept" not in json.loads(out.with_suffix(".json").read_text()):
         mix(model, origin, recipe, out, test)
+
+
+def type_train(name: str, folder: str) -> None:
+    """Make one model by the command that its card tells; the folder is seen from the repository's."""
+    out = PACKAGE / "models" / "weights" / f"{name}.safetensors"
+    if out.exists():
+        return
+    start, recipe = TYPED[name]
+    words = ["--data", f"cifar10:{folder}", "--arch", SHIPPED[name], "--start", start]
+    words += ["--recipe", f"examples/recipes/{recipe}.toml", "--out", str(out.relative_to(ROOT))]
+    subprocess.run([sys.executable, "-m", "attribound", "train", *words], cwd=ROOT, check=True)
 
 
 def mix(model: nn.Module, first: nn.Module, recipe: Recipe, out: Path, test: Dataset) -> None:
@@ -251,7 +272,8 @@ def finished(card: Path, recipe: Recipe) -> list[dict[str, Any]]:
     last = json.loads(card.read_text())
     done = [*last.get("before", []), {key: last[key] for key in PHASE if key in last}]
     wanted = [(repr(objective), asdict(schedule)) for objective, schedule in recipe.phases]
-    return done if [(one["objective"], one["schedule"]) for one in done] == wanted[: len(done)] else []
+    stored = [(phase["objective"], asdict(Schedule(**phase["schedule"]))) for phase in done]
+    return done if stored == wanted[: len(done)] else []
 
 
 def main() -> None:
@@ -260,13 +282,15 @@ def main() -> None:
     parser.add_argument("--mnist", help="folder with MNIST's IDX files")
     parser.add_argument("--cifar10", help="folder with CIFAR-10's batches")
     parser.add_argument("--patches", help="folder with patches.npz and held-out.npz")
-    parser.add_argument("--only", choices=["sample", *RECIPES], nargs="*", help="make only these")
+    parser.add_argument("--only", choices=["sample", *RECIPES, *TYPED], nargs="*", help="make only these")
     chosen = parser.parse_args()
-    wanted = chosen.only or ["sample", *RECIPES]
+    wanted = chosen.only or ["sample", *RECIPES, *TYPED]
     if "sample" in wanted:
         make_sample(open_data(f"mnist:{chosen.mnist}"))
     for name in (name for name in RECIPES if name in wanted):
         make_weights(name, getattr(chosen, RECIPES[name].data))
+    for name in (name for name in TYPED if name in wanted):
+        type_train(name, chosen.cifar10)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from attribound.bounds import LAWS
 from attribound.cli import choices
 from attribound.models import make_model
 from attribound.runs.export import FORMATS
-from attribound.training import NAMES
+from attribound.training import NAMES, NORMS
 
 
 def call(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -193,6 +193,7 @@ def test_choices_are_the_registries() -> None:
     assert list(choices.Budget) == list(BUDGETS)
     assert list(choices.NoiseKind) == list(LAWS)
     assert set(choices.ObjectiveName) == set(NAMES)
+    assert list(choices.NormMode) == list(NORMS)
     assert list(choices.Format) == [*FORMATS, "evidence", "model-card"]
 
 

@@ -21,6 +21,7 @@ ROOMS = (
     "hashes",
     "progress",
     "randomness",
+    "threads",
     "metrics",
     "bounds",
     "noise",

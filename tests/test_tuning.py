@@ -11,13 +11,14 @@ from attribound import cli
 from attribound.data import open_data
 from attribound.errors import ArgumentError
 from attribound.fields import make_field
-from attribound.tuning import Level, _advise, _gains, tune
+from attribound.tuning import SIGMAS, Level, _advise, _Floor, _gains, _scan, tune
 
 
 def level(sigma: float, accuracy: float, epsilon: float) -> Level:
     return Level(f"gaussian:{sigma}", sigma, accuracy, epsilon, None, 0.9, 0.5)
 
 
+FLOOR = _Floor(0.93, 0.5)
 LEVELS = [level(0.1, 0.97, 0.1), level(0.25, 0.96, 0.3), level(0.5, 0.94, 0.6), level(1.0, 0.5, 1.0)]
 
 
@@ -29,23 +30,53 @@ LEVELS = [level(0.1, 0.97, 0.1), level(0.25, 0.96, 0.3), level(0.5, 0.94, 0.6), 
         (LEVELS, 0.9, None, "epsilon 0.9 is out of reach: 0.599 is the best"),
         ([level(0.25, 0.3, 0.4)], None, None, "needs training with noise first"),
         ([level(0.25, 0.97, 0.0)], None, None, "needs training with noise first"),
+        ([replace(level(25.0, 0.97, 9.0), fidelity=0.06)], None, None, "and the fidelity at 0.5 or more and certifies"),
     ],
 )
 def test_advice(levels, epsilon, sigma, words) -> None:
-    chosen, advice = _advise(levels, 0.98, epsilon)
+    chosen, advice = _advise(levels, 0.98, epsilon, FLOOR)
     assert (chosen.sigma if chosen else None) == sigma
     assert words in advice
 
 
 def test_labels_that_are_not_the_models_are_suspected() -> None:
-    chosen, advice = _advise(LEVELS, 0.0, None)
+    chosen, advice = _advise(LEVELS, 0.0, None, FLOOR)
     assert chosen is None
     assert "are the labels the numbers of its classes?" in advice
 
 
 def test_of_two_at_the_smallest_level_the_more_accurate_is_recommended() -> None:
     better = replace(level(0.25, 0.97, 0.25), denoised=True)
-    assert _advise([*LEVELS[:2], better, *LEVELS[2:]], 0.98, 0.2)[0] is better
+    assert _advise([*LEVELS[:2], better, *LEVELS[2:]], 0.98, 0.2, FLOOR)[0] is better
+
+
+@pytest.mark.parametrize(("bearable", "smallest"), [(0.1, 0.05), (0.02, 0.0125), (0.0, 0.003125)])
+def test_smaller_levels_are_tried_until_one_will_do(bearable: float, smallest: float) -> None:
+    def look(sigma: float) -> list[Level]:
+        return [level(sigma, 0.97 if sigma <= bearable else 0.3, sigma)]
+
+    found = [one.sigma for one in _scan(look, FLOOR, None, lambda *step: None)]
+    assert found == sorted(found)
+    assert found[0] == smallest
+    assert set(SIGMAS) <= set(found)
+    assert [one.sigma for one in _scan(look, FLOOR, (0.5, 0.25), lambda *step: None)] == [0.25, 0.5], "as asked for"
+
+
+@pytest.mark.parametrize(("inputs", "lost", "bears"), [(10, 1, True), (10, 2, False), (100, 5, True), (100, 6, False)])
+def test_one_input_of_ten_rejects_no_level(inputs: int, lost: int, bears: bool) -> None:
+    floor = _Floor.of(0.9, inputs, fidelity=0.5)
+    assert floor.bears(level(0.05, 0.9 - lost / inputs, 0.1)) is bears
+
+
+def test_a_model_that_never_saw_noise_is_not_sent_to_training(standard_model, monkeypatch) -> None:
+    """Levels from 0.1 up are too much for it when its accuracy under them is bad: a smaller one is recommended."""
+    monkeypatch.setattr(
+        "attribound.tuning.accuracy",
+        lambda model, data, noise=None: 0.9 if noise is None or noise.law(784).sigma < 0.06 else 0.2,
+    )
+    outcome = tune(make_field(standard_model), open_data("mnist-sample"), items=1, samples=64)
+    assert outcome.recommended is not None
+    assert outcome.recommended.sigma == pytest.approx(0.05)
 
 
 def test_scan_of_a_model_trained_with_noise(noise_model) -> None:

@@ -24,6 +24,7 @@ from attribound.runs.runner import prepare
 from attribound.runs.summary import chance_level
 from attribound.runs.tasks import Task
 from attribound.runs.work import Worker
+from attribound.threads import limited
 from attribound.training import accuracy
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
@@ -111,10 +112,13 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
     }
 
 
+@limited(1)
 def run_demo(
     out: Path, configs: Mapping[str, RunConfig], progress: Progress, attacked: str = ""
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
+
+    With one thread, as in every worker of a run.
 
     Args:
         out: folder for the results; made if missing.

@@ -39,6 +39,7 @@ def assert_certified(
     epsilon: float,
     noise: "Noise",
     target: int | None = None,
+    fidelity: float = 0.5,
     samples: int = 4096,
     alpha: float = 1e-3,
     seed: int | None = None,
@@ -53,9 +54,11 @@ def assert_certified(
         subject: a bounded field, e.g. `Unit(GradCAM(model, "layer4"))`, or a model: its saliency, scaled to length 1.
         x: one input.
         cosine: the cosine to keep.
-        epsilon: l2 size of the change.
+        epsilon: size of the change: l2, in units of each feature where the noise has them.
         noise: `Gaussian(sigma)` or `UniformBall(radius)`, in the units of x.
         target: class to explain; None: the predicted class.
+        fidelity: the least cosine of the smoothed and the plain map, for noise that blinds the model makes every map
+            robust; 0 accepts every map.
         samples: the most noise draws.
         alpha: failure probability.
         seed: seed of the draws.
@@ -63,12 +66,17 @@ def assert_certified(
     Returns:
         The certificate, for further questions.
     """
+    from attribound.certificates.explain import unfaithful
     from attribound.certification.certifier import certify
+    from attribound.checks import fraction
     from attribound.fields import Field, Saliency, Unit
 
     __tracebackhide__ = True
+    fraction("fidelity", fidelity)
     field = subject if isinstance(subject, Field) else Unit(Saliency(subject))
     found = certify(field, x, target, noise=noise, samples=samples, alpha=alpha, seed=seed, until=(cosine, epsilon))
     if found.cosine(epsilon) < cosine or found.assumed:
         pytest.fail(found.explain(cosine, epsilon))
+    if warning := unfaithful(found.fidelity, fidelity):
+        pytest.fail(warning)
     return found

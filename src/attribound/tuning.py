@@ -1,28 +1,35 @@
 """Which noise level? Accuracy under noise against what can be certified, level by level."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise
 from typing import Any, final
+
+from torch import Tensor
 
 from attribound import checks as check
 from attribound.bounds.budgets import Budget
 from attribound.bounds.laws import LAWS
 from attribound.certificates.certificate import Certificate
+from attribound.certificates.explain import FIDELITY
 from attribound.certification.arguments import look_at
 from attribound.certification.certifier import Certifier
 from attribound.data import Dataset, label_doubt
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
+from attribound.fields.bounded import Bounded
 from attribound.hashes import model_hash
 from attribound.noise import NoiseOf, units_of
 from attribound.randomness import Purpose
 from attribound.rounding import lower_quantile, percent, round_down
+from attribound.threads import limited
 from attribound.training import accuracy
 
-SIGMAS = (0.1, 0.25, 0.5, 0.75, 1.0)
+SIGMAS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
+_HALVINGS = 4
+"""If no level will do, the smallest is halved up to this often: to 0.003, less than a step of an 8-bit picture."""
 _TOLERATED = 0.05
-"""A level is recommended only if its noise costs at most this much accuracy."""
+"""A level is recommended only if its noise costs at most this much accuracy, or a single input."""
 
 
 @final
@@ -101,15 +108,17 @@ class Tuning:
         }
 
 
+@limited(1)
 def tune(
     field: Field,
     data: Dataset,
     *,
     denoised: Callable[[float], Field] | None = None,
     kind: str = "gaussian",
-    sigmas: Sequence[float] = SIGMAS,
+    sigmas: Sequence[float] | None = None,
     cosine: float = 0.8,
     epsilon: float | None = None,
+    fidelity: float = FIDELITY,
     items: int = 10,
     samples: int = 2048,
     alpha: float = 1e-3,
@@ -123,9 +132,10 @@ def tune(
         data: inputs and labels; accuracy is measured on all of them, certificates on the first `items`.
         denoised: the same attribution of the model behind a denoiser that is told sigma; scanned beside the plain one.
         kind: "gaussian" or "uniform".
-        sigmas: standard deviations per feature.
+        sigmas: standard deviations per feature; None: `SIGMAS`, and smaller ones if none of these will do.
         cosine: wanted cosine.
         epsilon: wanted epsilon, if there is one.
+        fidelity: the least median cosine of smoothed and plain maps that a recommended level has.
         items: inputs to certify per level.
         samples: draws per certificate.
         alpha: failure probability per certificate.
@@ -133,6 +143,7 @@ def tune(
         progress: called with (what, levels done, levels in all).
     """
     check.fraction("cosine", cosine)
+    check.fraction("fidelity", fidelity)
     if epsilon is not None:
         check.positive("epsilon", epsilon)
     if not len(data):
@@ -143,22 +154,92 @@ def tune(
     inputs = [data.image(item) for item in data.order(count=items)]
     if doubt := label_doubt(data, look_at(field.model, inputs[0]).classes):
         raise ArgumentError(doubt)
-    law, dim, levels = LAWS[kind], inputs[0].numel(), list[Level]()
-    for number, sigma in enumerate(sorted(sigmas)):
-        progress("levels", number, len(sigmas))
-        noise = NoiseOf(law, law.value_of(sigma, dim), Budget(units_of(data.scale)))
-        for behind in (None, denoised) if denoised else (None,):
-            tried = field if behind is None else behind(sigma)
-            certifier = Certifier(tried, noise=noise, samples=samples, alpha=alpha, purpose=Purpose.TUNE)
-            certificates = [certifier(x, seed=seed, item=item) for item, x in enumerate(inputs)]
-            level = _level(certificates, accuracy(tried.model, data, noise), cosine, epsilon)
-            levels.append(replace(level, denoised=behind is not None))
-    progress("levels", len(sigmas), len(sigmas))
+    trial = _Trial(data, kind, inputs, cosine=cosine, epsilon=epsilon, samples=samples, alpha=alpha, seed=seed)
+
+    def look(sigma: float) -> list[Level]:
+        plain = [trial.level(field, sigma)]
+        return plain + ([replace(trial.level(denoised(sigma), sigma), denoised=True)] if denoised else [])
+
     clean = accuracy(field.model, data)
-    recommended, advice = _advise(levels, clean, epsilon)
-    assumed, weights = certifier.field.assumed, model_hash(field.model)
+    floor = _Floor.of(clean, len(data), fidelity=fidelity)
+    levels = _scan(look, floor, sigmas, progress)
+    recommended, advice = _advise(levels, clean, epsilon, floor)
+    assumed = isinstance(field, Bounded) and field.assumed
     advice = "; ".join([advice, *_gains(levels)])
-    return Tuning(levels, clean, cosine, epsilon, recommended, advice, assumed, weights)
+    return Tuning(levels, clean, cosine, epsilon, recommended, advice, assumed, model_hash(field.model))
+
+
+@final
+@dataclass(frozen=True)
+class _Trial:
+    """What every level is tried on and asked for; see `tune`."""
+
+    data: Dataset
+    kind: str
+    inputs: Sequence[Tensor]
+    _: KW_ONLY
+    cosine: float
+    epsilon: float | None
+    samples: int
+    alpha: float
+    seed: int
+
+    def level(self, field: Field, sigma: float) -> Level:
+        """What one noise level costs and gives."""
+        law = LAWS[self.kind]
+        noise = NoiseOf(law, law.value_of(sigma, self.inputs[0].numel()), Budget(units_of(self.data.scale)))
+        certifier = Certifier(field, noise=noise, samples=self.samples, alpha=self.alpha, purpose=Purpose.TUNE)
+        certificates = [certifier(x, seed=self.seed, item=item) for item, x in enumerate(self.inputs)]
+        return _level(certificates, accuracy(field.model, self.data, noise), self.cosine, self.epsilon)
+
+
+@final
+@dataclass(frozen=True)
+class _Floor:
+    """What a level must keep to be recommended.
+
+    Attributes:
+        accuracy: under its noise.
+        fidelity: cosine of smoothed and plain map, in the median.
+    """
+
+    accuracy: float
+    fidelity: float
+
+    @classmethod
+    def of(cls, clean: float, inputs: int, *, fidelity: float) -> "_Floor":
+        """From the accuracy without noise; one input may always be lost, for of ten it is a tenth."""
+        return cls(clean - max(_TOLERATED, 1 / inputs), fidelity)
+
+    def bears(self, level: Level) -> bool:
+        """Whether a level keeps that, and certifies anything; shares of inputs are compared up to rounding."""
+        recognised = level.accuracy >= self.accuracy - 1e-9
+        return recognised and level.max_epsilon > 0 and (level.fidelity >= self.fidelity or self.fidelity <= 0)
+
+    def words(self, clean: float) -> str:
+        """In words."""
+        kept = f"the accuracy within {percent(clean - self.accuracy, 0)} of {percent(clean)}"
+        return kept + (f" and the fidelity at {self.fidelity:g} or more" if self.fidelity > 0 else "")
+
+
+def _scan(
+    look: Callable[[float], list[Level]],
+    floor: _Floor,
+    sigmas: Sequence[float] | None,
+    progress: Callable[[str, int, int], None],
+) -> list[Level]:
+    """Look at every sigma in turn; at smaller ones too if none was asked for and none will do."""
+    chosen, levels = sorted(SIGMAS if sigmas is None else sigmas), list[Level]()
+    for number, sigma in enumerate(chosen):
+        progress("levels", number, len(chosen))
+        levels += look(sigma)
+    for halving in range(1, _HALVINGS + 1 if sigmas is None else 1):
+        if any(map(floor.bears, levels)):
+            break
+        progress("smaller levels", halving - 1, _HALVINGS)
+        levels = look(chosen[0] / 2**halving) + levels
+    progress("levels", len(chosen), len(chosen))
+    return levels
 
 
 def _level(certificates: Sequence[Certificate], kept: float, cosine: float, epsilon: float | None) -> Level:
@@ -190,29 +271,25 @@ def _gains(levels: Sequence[Level]) -> list[str]:
     ]
 
 
-def _advise(levels: Sequence[Level], clean: float, epsilon: float | None) -> tuple[Level | None, str]:
+def _advise(levels: Sequence[Level], clean: float, epsilon: float | None, floor: _Floor) -> tuple[Level | None, str]:
     """The level to use, or what to do when there is none."""
-    bearable = [level for level in levels if level.accuracy >= clean - _TOLERATED and level.max_epsilon > 0]
+    bearable, kept = [level for level in levels if floor.bears(level)], floor.words(clean)
     train = "attribound train --objective consistency --noise gaussian:S"
     if clean == 0:
         return None, "the model classifies none of these inputs rightly: are the labels the numbers of its classes?"
     if not bearable:
         return None, (
-            f"no level keeps the accuracy within {percent(_TOLERATED, 0)} of {percent(clean)} and certifies anything: "
-            f"this model needs training with noise first ({train})"
+            f"no level keeps {kept} and certifies anything: this model needs training with noise first ({train})"
         )
     best = max(bearable, key=lambda level: level.max_epsilon)
     if epsilon is None:
-        return (
-            best,
-            f"the largest certified epsilon among the levels within {percent(_TOLERATED, 0)} of {percent(clean)}",
-        )
+        return best, f"the largest certified epsilon among the levels that keep {kept}"
     enough = [level for level in bearable if level.max_epsilon >= epsilon]
     if enough:
         least = min(enough, key=lambda level: (level.sigma, -level.accuracy))
         return least, f"the smallest level whose median certified epsilon reaches {epsilon:g}"
     most = round_down(best.max_epsilon, 3)
     return None, (
-        f"epsilon {epsilon:g} is out of reach: {most} is the best within {percent(_TOLERATED, 0)} of the clean "
-        f"accuracy. Train with more noise ({train}) or ask for less"
+        f"epsilon {epsilon:g} is out of reach: {most} is the best among the levels that keep {kept}. "
+        f"Train with more noise ({train}) or ask for less"
     )

@@ -10,7 +10,7 @@ from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError
 from attribound.fields import Centred, IntegratedGradients, Pooled, Saliency, Unit
 from attribound.noise import Gaussian
-from attribound.sampling.votes import mark_hot
+from attribound.sampling.votes import mark_cells
 from tests.problems import HalfSpaces
 from tests.sampling.running import drawn
 
@@ -18,7 +18,7 @@ from tests.sampling.running import drawn
 def test_marks_are_those_of_the_exact_binomial_test() -> None:
     rng = np.random.default_rng(0)
     maps = rng.normal(size=(100, 40)) + np.linspace(-3, 3, 40)
-    marks, hot = certify_pixels(maps, 0.5), mark_hot(maps, 0.5)
+    marks, hot = certify_pixels(maps, 0.5), mark_cells(maps, 0.5) > 0
     for cell in range(40):
         side = hot[:10, cell].sum() > 5
         agreed = int((hot[10:, cell] == side).sum())

@@ -115,7 +115,7 @@ def test_hot_cells_are_never_none_or_all() -> None:
 
 
 def votes(hot, draws=100, alpha=1e-4, fractions=(0.5,)) -> Votes:
-    return Votes(np.array(fractions), np.array(hot, float), float(draws), alpha / 2, alpha / 2)
+    return Votes(np.array(fractions), np.array(hot, float), np.zeros(np.shape(hot)), float(draws), alpha / 2, alpha / 2)
 
 
 GOOD = votes([[100, 90, 10, 0]])

@@ -8,7 +8,7 @@ import pytest
 
 from attribound.bounds import mean_radius
 from attribound.certificates import Certificate, compare, verify
-from attribound.certificates.record import MapRecord, Record
+from attribound.certificates.record import MapRecord, Record, map_hash
 from attribound.certification.certifier import certify, certify_again
 from attribound.errors import StoredDataError
 from attribound.fields import Clip, Saliency, Unit
@@ -235,6 +235,15 @@ def test_duplicate_keys_are_refused(certificate, tmp_path) -> None:
         path.write_text(text.replace(old, new))
         with pytest.raises(StoredDataError, match=re.escape(message)):
             verify(path)
+
+
+def test_a_map_is_the_one_that_its_hash_names(certificate, tmp_path) -> None:
+    """Another map of the same length, where the record keeps the hash of its own."""
+    turned_map = np.ascontiguousarray(certificate.map[..., ::-1])
+    hashed = msgspec.structs.replace(certificate.record, map_sha256=map_hash(certificate.map))
+    for values, told in ((certificate.map, []), (turned_map, ["its map is not the one that it was written with"])):
+        Certificate(hashed, values).save(tmp_path / "x.json")
+        assert [line.split(":")[0] for line in verify(tmp_path / "x.json").problems] == told
 
 
 def test_sampling_again_gives_the_same_certificate(certificate, noise_model, standard_model, sample) -> None:

@@ -25,11 +25,14 @@ def proportion_lower(count, samples, alpha):
         return low if count else mp.mpf(0)
 
 
-def hot_by_sorting(values, number):
-    """Marks of the `number` largest values, the first of equal ones first."""
-    order = sorted(range(len(values)), key=lambda i: (-values[i], i))
+def marks_by_comparing(values, number):
+    """+1: among the `number` largest however ties are broken; -1: not among them however; 0: it depends."""
     marks = np.zeros(len(values), int)
-    marks[order[:number]] = 1
+    for i, value in enumerate(values):
+        if sum(other >= value for other in values) <= number:
+            marks[i] = 1
+        if sum(other > value for other in values) >= number:
+            marks[i] = -1
     return marks
 
 

@@ -181,7 +181,7 @@ def test_a_swapped_map_of_equal_length_is_found(runs) -> None:
         store.add(Outcome(0, record, {"smoothed": swapped}))
     pair = compare(runs["orders"], runs["orders"]).pairs[0]
     assert "the stored map is not the one that the record is about" in pair.reason
-    assert check_run(runs["orders"]).problems == {}
+    assert check_run(runs["orders"]).problems == {0: ["the stored map is not the one that the record is about"]}
     forge(runs["orders"], lambda one: msgspec.structs.replace(one, map_sha256=msgspec.UNSET))
     assert compare(runs["orders"], runs["orders"]).pairs[0].reason == "", "records of before have no hash"
     found = check_run(runs["orders"], resample=2)

@@ -53,6 +53,24 @@ def stored(path) -> list:
         return list(store.records())
 
 
+def test_inputs_whose_map_is_another_one_do_not_count(run, capsys) -> None:
+    _, second, third, _ = stored(run)
+    change(
+        run,
+        Outcome(second.item, msgspec.structs.replace(second, fidelity=0.0625, seal="")),
+        Outcome(third.item, msgspec.structs.replace(third, fidelity=None, seal="")),
+    )
+    gate = judge(run, ASKED)
+    assert gate.counts == {"certified": 2, "unfaithful": 2}
+    assert "is only 0.06, less than 0.5" in gate.cases[1].reason
+    assert "is unknown, less than 0.5" in gate.cases[2].reason
+    assert judge(run, Asked(0.8, 0.1, 1.0, fidelity=0.0)).passed
+    flags = ["gate", str(run), "--cosine", "0.8", "--epsilon", "0.1", "--share", "1.0"]
+    assert cli.run(flags) == 1
+    assert "2 unfaithful" in capsys.readouterr().out
+    assert cli.run([*flags, "--fidelity", "0"]) == 0
+
+
 def test_everything_but_a_certificate_counts_as_none(run) -> None:
     _, second, third, _ = stored(run)
     assert judge(run, ASKED).counts == {"certified": 4}

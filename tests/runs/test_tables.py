@@ -144,3 +144,16 @@ def test_tune_counts_in_the_table_s_units(table, capsys) -> None:
     level = json.loads(out)["levels"][0]
     assert level["sigma"] == 0.5
     assert level["median_max_epsilon"] > 0.1
+
+
+def test_with_units_no_page_speaks_of_an_l2_size(table, tmp_path, capsys) -> None:
+    """Page, auditor's report, card and gate say what epsilon counts."""
+    assert call(capsys, *table, "--map", "scaled", "--out", "run")[0] == 0
+    for flags, name in (((), "page.html"), (("--audience", "auditor"), "audit.html")):
+        assert call(capsys, "report", "run", *flags, "--out", name)[0] == 0
+    assert call(capsys, "export", "run", "--format", "model-card", "--out", "card.md")[0] == 0
+    pages = {name: " ".join((tmp_path / name).read_text().split()) for name in ("page.html", "audit.html", "card.md")}
+    pages["gate"] = " ".join(call(capsys, "gate", "run", "--cosine", "0.8", "--epsilon", "0.01", "--share", "0.5")[1:])
+    for name, text in pages.items():
+        assert "size in units of each feature" in text, name
+        assert "l2 " not in text, name

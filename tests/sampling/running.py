@@ -1,7 +1,6 @@
 """One estimate in one line."""
 
-from attribound.certificates.statements.base import Asking
-from attribound.certificates.statements.registry import ask
+from attribound.certificates.statements.registry import statistics as default_statistics
 from attribound.randomness import Purpose
 from attribound.sampling import Around, AtPoint, CosineAt, Estimate, Plan, estimate
 from attribound.sampling.norm import Norm
@@ -40,12 +39,6 @@ run = estimate_of
 def drawn(field, x, target, noise, *rest, **options) -> tuple[Around, AtPoint]:
     """The family around an input, and the design that draws from it."""
     return Around(field, target, x), AtPoint(noise, *rest, **options)
-
-
-def default_statistics(*, cosines=(0.8, 0.9), **asked) -> list[Statistic]:
-    """What every certificate rests on, and what is asked for."""
-    statements = ask(asked, Asking("saliency", 1, tuple(cosines)))
-    return [one for statement in statements for one in statement.statistics()]
 
 
 def basic_statistics() -> list[Statistic]:

@@ -1,10 +1,18 @@
 """Second moments: exact, or never under-estimated."""
 
+import operator
+
 import pytest
 import torch
 
 from attribound.sampling import scatter
-from attribound.sampling.scatter import ExactScatter, SketchedScatter, eigenvalue_from_above, make_scatter
+from attribound.sampling.scatter import (
+    ExactScatter,
+    SketchedScatter,
+    eigenvalue_from_above,
+    make_scatter,
+    product_dtype,
+)
 
 
 def rows(count: int, dim: int, seed: int = 0) -> torch.Tensor:
@@ -97,3 +105,18 @@ def test_lower_precision_products_are_not_used() -> None:
         assert kept._waiting[0].dtype == torch.float64
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.parametrize("place", ["all", "mkldnn", "mkldnn.matmul", "cuda.matmul"])
+@pytest.mark.parametrize("value", ["tf32", "ieee"])
+def test_torchs_newer_switches_are_understood_too(place, value) -> None:
+    """The older one raises an error once a newer one is lowered."""
+    switch = torch.backends if place == "all" else operator.attrgetter(place)(torch.backends)
+    if not hasattr(switch, "fp32_precision"):
+        pytest.skip("this torch has no newer switches")
+    before = switch.fp32_precision
+    switch.fp32_precision = value
+    try:
+        assert product_dtype() == (torch.float32 if value == "ieee" else torch.float64)
+    finally:
+        switch.fp32_precision = before

@@ -1,35 +1,95 @@
-"""Votes: counted as by sorting, covered as promised, and no marked cell ever flips."""
+"""Votes: counted as by comparing, covered as promised, and no marked cell ever flips."""
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
 
+from attribound.baselines import certify_pixels
 from attribound.bounds import Normal, Votes
+from attribound.certificates.verify import verify
 from attribound.certification.certifier import certify
-from attribound.errors import ArgumentError
+from attribound.errors import ArgumentError, StoredDataError
 from attribound.fields import Centred, Pooled, Saliency, Unit
+from attribound.fields.base import Explanation, Field
 from attribound.noise import Gaussian, UniformBall
 from attribound.randomness import Purpose
 from attribound.sampling import Draws, Setting
-from attribound.sampling.votes import VoteCount, count_hot, mark_hot
-from tests.problems import HalfSpaces
-from tests.reference.counts import hot_by_sorting
+from attribound.sampling.votes import VoteCount, count_votes, mark_cells
+from tests.certificates.forging import problems
+from tests.problems import HalfSpaces, Linear
+from tests.reference.counts import marks_by_comparing
 from tests.sampling.running import drawn
 
 
-def test_votes_are_counted_as_by_sorting_also_among_equals() -> None:
+def test_votes_are_counted_as_by_comparing_also_among_equals() -> None:
     rng = np.random.default_rng(0)
     for decimals in (0, 1, 8):
         maps = np.round(rng.normal(size=(40, 30)), decimals)
         numbers = [15, 9, 3, 1, 29]
-        wanted = [sum(hot_by_sorting(row, number) for row in maps) for number in numbers]
-        assert (count_hot(maps, numbers) == wanted).all()
-        assert (mark_hot(maps, 0.3) == [hot_by_sorting(row, 9) for row in maps]).all()
+        wanted = np.array([[marks_by_comparing(row, number) for row in maps] for number in numbers])
+        hot, tied = count_votes(maps, numbers)
+        assert (hot == (wanted == 1).sum(axis=1)).all()
+        assert (tied == (wanted == 0).sum(axis=1)).all()
+        assert (mark_cells(maps, 0.3) == [marks_by_comparing(row, 9) for row in maps]).all()
+        assert tied.any() == (decimals < 8)
 
 
-def test_an_empty_map_votes_by_position() -> None:
-    assert count_hot(np.zeros((5, 4)), [2]).tolist() == [[5, 5, 0, 0]]
+def test_an_empty_map_votes_for_nothing() -> None:
+    hot, tied = count_votes(np.zeros((5, 4)), [2])
+    assert (hot.tolist(), tied.tolist()) == ([[0] * 4], [[5] * 4])
+    assert (certify_pixels(np.zeros((100, 4)), 0.5) == 0).all()
+
+
+class Zeros(Field):
+    """A map that is zero in all cells but perhaps the first."""
+
+    name, output = "zeros", "logit"
+
+    def __init__(self, first: float) -> None:
+        self.first, self.model = first, Linear(torch.zeros(4, dtype=torch.float64))
+
+    def explain(self, inputs, target, *, generator=None, create_graph=False):
+        maps = torch.zeros(len(inputs), 6, dtype=torch.float64)
+        maps[:, 0] = self.first
+        return Explanation(maps)
+
+
+def test_no_cell_of_an_empty_map_is_proved_and_records_keep_ties(tmp_path) -> None:
+    """By position, half of the cells would be proved hot and the others cold."""
+    x = torch.zeros(4, dtype=torch.float64)
+    for first, marks in ((0.0, [0] * 6), (1.0, [1, 0, 0, 0, 0, 0]), (-1.0, [-1, 0, 0, 0, 0, 0])):
+        certificate = certify(Unit(Zeros(first)), x, 0, noise=Gaussian(0.5), samples=512, cells=(0.5,))
+        assert certificate.cells(0.5, 0.1).tolist() == marks
+        certificate.save(tmp_path / "c.json")
+        outcome = verify(tmp_path / "c.json")
+        assert outcome.passed
+        assert outcome.certificate.evidence == certificate.evidence
+
+
+TIES = {
+    "more hot cells than there can be": lambda votes: votes.update(hot=[[512] * 4 + [0, 0]], tied=[[0] * 4 + [9, 9]]),
+    "no ties": lambda votes: votes.pop("tied"),
+    "ties of another shape": lambda votes: votes["tied"][0].pop(),
+    "more ties than draws": lambda votes: votes["tied"][0].__setitem__(1, 513),
+    "hot and tied in the same draws": lambda votes: votes["tied"][0].__setitem__(0, 1),
+    "all hot": lambda votes: votes.update(hot=[[512] * 6], tied=[[0] * 6]),
+}
+
+
+def complaint(certificate, path, change) -> str:
+    """What is said about a changed record, by reading or by verifying it; empty if nothing is."""
+    try:
+        return "; ".join(problems(certificate, path, change))
+    except StoredDataError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_forged_ties_are_found(name, tmp_path) -> None:
+    field = Unit(Zeros(1.0))
+    certificate = certify(field, torch.zeros(4).double(), 0, noise=Gaussian(0.5), samples=512, cells=(0.5,))
+    assert "votes" in complaint(certificate, tmp_path / "c.json", lambda r: TIES[name](r["facts"]["votes"]))
 
 
 def test_all_draws_vote_also_the_pilot() -> None:
@@ -41,7 +101,7 @@ def test_all_draws_vote_also_the_pilot() -> None:
         statistic.add(Draws(chunk))
     fact = statistic.prove(1e-4, {})
     assert fact.fractions.tolist() == [0.5, 0.3]
-    assert (fact.hot == count_hot(torch.cat(chunks).numpy(), [5, 3])).all()
+    assert (fact.hot == count_votes(torch.cat(chunks).numpy(), [5, 3])[0]).all()
     assert (fact.draws, fact.spent) == (15, 1e-4)
 
 
@@ -56,7 +116,7 @@ def failures(optimism: float) -> int:
     truth, failed = np.linspace(0.5, 0.9, CELLS), 0
     for _ in range(RUNS):
         hot = rng.binomial(200, truth)
-        fact = Votes(np.array([0.5]), hot[None].astype(float), 200.0, ALPHA, ALPHA)
+        fact = Votes(np.array([0.5]), hot[None].astype(float), np.zeros((1, CELLS)), 200.0, ALPHA, ALPHA)
         sides, lower = fact.winners(0.5)
         held = np.where(sides > 0, truth, 1 - truth)
         failed += bool((lower * optimism > held).any())
@@ -75,7 +135,8 @@ def test_a_bound_ten_percent_too_optimistic_would_be_noticed() -> None:
 def test_sampled_vote_maps_show_the_marks() -> None:
     """At an attacked input where each marked cell has just what its radius promises; false alarm below 2e-6."""
     law, rng = Normal(2, 1.0), np.random.default_rng(3)
-    fact = Votes(np.array([0.5]), np.linspace(300, 500, CELLS)[None].round(), 500.0, 1e-3, ALPHA)
+    hot = np.linspace(300, 500, CELLS)[None].round()
+    fact = Votes(np.array([0.5]), hot, np.zeros((1, CELLS)), 500.0, 1e-3, ALPHA)
     _, lower = fact.winners(0.5)
     _, radii = fact.radii(0.5, law, samples=100)
     marked = radii > 0
@@ -138,7 +199,7 @@ def attacks_on_weakest(source, radii, marks, epsilon, count):
     family, design = source
     noise = design.noise.draw(1500, family.origin, torch.Generator().manual_seed(design.item))
     maps = family.explain(noise).maps.flatten(1).numpy()
-    votes = torch.from_numpy(mark_hot(maps, 0.5).astype(np.float32))
+    votes = torch.from_numpy((mark_cells(maps, 0.5) > 0).astype(np.float32))
     weakest = np.argsort(np.where(marks.ravel() != 0, radii.ravel(), np.inf))[:count]
     for cell in weakest:
         change = -int(marks.ravel()[cell]) * torch.einsum("n,n...->...", votes[:, cell], noise)
@@ -156,7 +217,7 @@ def count_attacked_cells(model, sample, item, attacks) -> int:
         fresh = drawn(base, attacked, target, noise, 8, item, Purpose.REFERENCE)
         maps = torch.cat([draws.maps for draws in fresh[1].rounds(fresh[0], 600)]).numpy()
         for fraction, wanted in marks.items():
-            shown = np.sign(2 * mark_hot(maps, fraction).sum(axis=0) - 600).reshape(wanted.shape)
+            shown = np.sign(mark_cells(maps, fraction).sum(axis=0, dtype=int)).reshape(wanted.shape)
             assert (shown == wanted)[wanted != 0].all()
             checked += np.count_nonzero(wanted)
     return checked
@@ -182,7 +243,7 @@ def test_the_attack_finds_flips_beyond_what_is_certified(noise_model, sample) ->
     attacked = next(attacks_on_weakest(source, certificate.cell_radius(0.5), marks, 2.5, 1))
     fresh = drawn(base, attacked, 7, noise, 8, 0, Purpose.REFERENCE)
     maps = torch.cat([draws.maps for draws in fresh[1].rounds(fresh[0], 600)]).numpy()
-    shown = np.sign(2 * mark_hot(maps, 0.5).sum(axis=0) - 600).reshape(marks.shape)
+    shown = np.sign(mark_cells(maps, 0.5).sum(axis=0, dtype=int)).reshape(marks.shape)
     assert (shown != marks)[marks != 0].any()
 
 

@@ -90,11 +90,41 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"rate": float("nan")}, {"rate": -1.0}, {"momentum": 0.0}, {"decay": -1.0}, {"batch": 0}]
+    "bad",
+    [
+        {"rate": float("nan")},
+        {"rate": -1.0},
+        {"momentum": 0.0},
+        {"decay": -1.0},
+        {"batch": 0},
+        {"images": 0},
+        {"rise": 0.0},
+    ],
 )
 def test_bad_schedules(bad) -> None:
     with pytest.raises(ArgumentError, match=next(iter(bad))):
         Schedule(**bad)
+
+
+@pytest.mark.parametrize(("images", "steps"), [(None, 24), (20, 1), (300, 6), (310, 7), (650, 13)])
+def test_as_many_images_as_asked(images, steps) -> None:
+    """300 images in batches of 50; the rate falls over exactly these steps."""
+    schedule = Schedule(epochs=4, batch=50, images=images)
+    rates: list[float] = []
+    seen: list[int] = []
+
+    class Counted(Standard.__base__):
+        def loss(self, model, inputs, labels, generator):
+            seen.append(len(inputs))
+            return Standard().loss(model, inputs, labels, generator)
+
+    def progress(what: str, done: int, total: int) -> None:
+        rates.append(schedule.part(300, int(what.split()[1]) - 1, done))
+
+    fit(fresh(SmallCNN, 0), open_data("mnist-sample"), Counted(), schedule, progress=progress)
+    assert len(seen) == steps
+    assert sum(seen) == (images or 4 * 300)
+    assert rates == pytest.approx([(step + 1) / steps for step in range(steps)])
 
 
 def test_rates_rise_and_fall() -> None:

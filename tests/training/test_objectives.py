@@ -8,7 +8,7 @@ from torch import nn
 
 from attribound.noise import Gaussian
 from attribound.training import Adversarial, Consistency, IgNorm, Igr, OneSided, Standard, Trades, WithNoise, fresh
-from attribound.training.attributions import angle_loss
+from attribound.training.attributions import angle_loss, integrated_gradients, summed_entropy, true_logit
 from attribound.training.perturbation import worst_in_ball
 
 W = [[1.0, -2.0], [0.5, 3.0]]
@@ -147,6 +147,31 @@ def test_adversarial_loss_exceeds_the_clean_one() -> None:
     away = [W[0][i] - W[1][i] for i in range(2)]
     worst = [X[i] + 0.5 * away[i] / math.hypot(*away) for i in range(2)]
     assert float(attacked.detach()) == pytest.approx(entropy(worst), rel=1e-3)
+
+
+def test_one_sided_igr_has_the_value_and_twice_the_slope_of_the_attacked_side() -> None:
+    """Against angles taken by hand, with the map of the clean input fixed."""
+    model, generator = small_net(), torch.Generator().manual_seed(1)
+    x = torch.randn(4, 5, dtype=torch.float64, generator=generator)
+    attacked, y = x + 0.3 * torch.randn(4, 5, dtype=torch.float64, generator=generator), torch.tensor([0, 1, 2, 1])
+    both, one = (Igr(path_steps=3, one_sided=sided).turn(model, x, attacked, y) for sided in (False, True))
+    assert float(one.detach()) == pytest.approx(float(both.detach()))
+    score = true_logit(model, y)
+    fixed, after = (integrated_gradients(score, torch.zeros_like(x), points, 3) for points in (x, attacked))
+    weights = model[0].weight
+    expected = torch.autograd.grad(angle_loss(fixed.detach(), after), weights)[0]
+    assert torch.allclose(torch.autograd.grad(one, weights)[0], 2 * expected)
+
+
+def test_the_entropy_attack_of_ig_norm_raises_what_bounds_the_norm() -> None:
+    """Integrated gradients sum to the rise of the loss, so the l1 norm is at least that."""
+    model, generator = small_net(), torch.Generator().manual_seed(1)
+    x, y = torch.randn(4, 5, dtype=torch.float64, generator=generator), torch.tensor([0, 1, 2, 1])
+    objective = IgNorm(epsilon=0.5, path_steps=200, entropy_attack=True)
+    attacked = objective.attack(model, x, y, generator)
+    rise = (summed_entropy(model, y)(attacked) - summed_entropy(model, y)(x)) / 4
+    assert float(rise.detach()) > 0.05
+    assert float(objective.size(model, x, attacked, y).detach()) >= float(rise.detach())
 
 
 def small_net() -> nn.Module:

@@ -89,7 +89,7 @@ def test_train_writes_weights_and_card(tmp_path) -> None:
 def test_patience_stops_when_the_loss_no_longer_falls(tmp_path, monkeypatch) -> None:
     losses = iter([1.0, 0.5, 0.6, 0.7, 0.1])
     seen: list[float] = []
-    monkeypatch.setattr("attribound.training.loop._epoch", lambda *_: next(losses))
+    monkeypatch.setattr("attribound.training.loop._Loop.epoch", lambda *_: next(losses))
     data = open_data("mnist-sample")
     schedule = Schedule(epochs=5)
     train(

@@ -19,6 +19,7 @@ from attribound.fields.families import Around
 from attribound.fields.rows import check_evaluating
 from attribound.noise import Noise
 from attribound.progress import Wanted, meter
+from attribound.threads import limited
 
 _ALL: tuple[type[Attack], ...] = (
     Direct,
@@ -68,6 +69,7 @@ def attack(
     method: str = "ifia",
     seed: int = 0,
     classes: Sequence[str] = (),
+    threads: int | None = 1,
     progress: Wanted = None,
     **options: Any,
 ) -> AttackResult:
@@ -82,6 +84,7 @@ def attack(
         method: "direct", "ifia", "likelihood" or "random".
         seed: seed of starts and noise.
         classes: names of the classes, so that `target` may be one; default: what the model calls them.
+        threads: torch uses this many meanwhile; None: as many as torch is set to.
         progress: True for a bar, or a function that is called with (iterations done, iterations in all).
         options: of the method: steps, step_size, restarts, samples, keep_label, rescore_samples; for ifia also loss, k,
             towards.
@@ -101,7 +104,7 @@ def attack(
         raise ArgumentError(f"expected options of {method} ({known}), got {', '.join(options)}") from None
     names, seed = tuple(classes) or class_names(field.model), check.whole("seed", seed)
     explained = peek.prediction if target is None else check_target(target, peek.classes, names)
-    problem = make_problem(
-        Around(field, explained, x.detach()), noise, epsilon, samples=chosen.rescore_samples, seed=seed
-    )
-    return chosen.run(problem, seed, meter(progress, "attack"))
+    family = Around(field, explained, x.detach())
+    with limited(None if threads is None else int(check.count("threads", threads))):
+        problem = make_problem(family, noise, epsilon, samples=chosen.rescore_samples, seed=seed)
+        return chosen.run(problem, seed, meter(progress, "attack"))

@@ -7,7 +7,7 @@ With Gaussian noise the one radius is sigma Phi^-1(needed). Each fraction has an
 What differs from `Certificate.cells`: one radius chosen beforehand instead of one per cell; the first draws are not
 tested; a statement about one fraction, and nothing about the map's cosine or the prediction under the same alpha. What
 differs from their code: here the cells are those of the map itself, as it is (theirs are its absolute values, enlarged
-to the input's pixels, so that a 7 x 7 map is tested 50,176 times), and ties at the threshold go by position.
+to the input's pixels, so that a 7 x 7 map is tested 50,176 times), and ties at the threshold vote for no side.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
 from attribound.fields.families import Family
 from attribound.sampling.draws import AtPoint
-from attribound.sampling.votes import mark_hot
+from attribound.sampling.votes import mark_cells
 from attribound.sampling.witness import Witness
 
 
@@ -98,10 +98,10 @@ def certify_pixels(
     Returns:
         (m,) +1 certified hot, -1 certified cold, 0 abstained.
     """
-    hot = mark_hot(maps, fraction)
-    sides = hot[:guess].sum(axis=0) * 2 > guess
-    agreed = (hot[guess:] == sides).sum(axis=0)
+    votes = mark_cells(maps, fraction)
+    sides = np.where((votes[:guess] > 0).sum(axis=0) * 2 > guess, 1, -1)
+    agreed = (votes[guess:] == sides).sum(axis=0)
     # The exact test rejects "at most `needed`" just where the Clopper-Pearson bound is above it.
-    lower = proportion_lower(agreed, len(hot) - guess, float(check.alpha(alpha)) / hot.shape[1])
+    lower = proportion_lower(agreed, len(votes) - guess, float(check.alpha(alpha)) / votes.shape[1])
     proved = lower > float(check.fraction("needed", needed))
-    return np.where(proved, np.where(sides, 1, -1), 0).astype(np.int8)
+    return np.where(proved, sides, 0).astype(np.int8)

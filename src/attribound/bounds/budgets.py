@@ -63,15 +63,12 @@ class Budget:
 
     @property
     def measure(self) -> str:
-        """What a size counts, in a phrase."""
-        if self.units is None:
-            return "the l2 size of the change of the input"
-        fixed = "" if self.moving.all() else "; features with unit 0 do not change"
-        return f"the l2 size of the change of the input, each feature counted in its own unit{fixed}"
+        """What a size counts, in words: it stands after "the change's" or "whose", wherever epsilon is explained."""
+        return "l2 size" if self.units is None else "size in units of each feature"
 
     def words(self, size: str) -> str:
         """The changes up to a size (already rounded) in a phrase, e.g. "change of l2 size up to 0.18"."""
-        return f"change of l2 size up to {size}" + ("" if self.units is None else " (in units of each feature)")
+        return f"change of {self.measure} up to {size}"
 
 
 PLAIN = Budget()

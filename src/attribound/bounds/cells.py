@@ -78,6 +78,7 @@ class Votes(CellFact):
     Attributes:
         fractions: (F,) which part of a map is called hot, in falling order.
         hot: (F, m) in how many draws each cell was hot.
+        tied: (F, m) in how many draws each cell was tied at the threshold, neither hot nor cold.
         draws: number of draws.
         alpha: failure probability of all lower bounds together.
         attacked_alpha: the part of alpha kept for a vote map sampled at an attacked input.
@@ -85,6 +86,7 @@ class Votes(CellFact):
 
     fractions: FloatArray
     hot: FloatArray
+    tied: FloatArray
     draws: float
     alpha: float
     attacked_alpha: float
@@ -101,28 +103,34 @@ class Votes(CellFact):
         return self.alpha + self.attacked_alpha
 
     def to_json(self) -> dict[str, Any]:
-        """Counts are whole numbers."""
-        return {**super().to_json(), "hot": self.hot.astype(int).tolist(), "draws": int(self.draws)}
+        """Counts are whole numbers; ties are kept only if there are any."""
+        stored = {**super().to_json(), "hot": self.hot.astype(int).tolist(), "draws": int(self.draws)}
+        del stored["tied"]
+        return {**stored, "tied": self.tied.astype(int).tolist()} if self.tied.any() else stored
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """A ValueError also for counts and shapes from which nothing can be derived."""
-        votes = super().from_json(stored)
+        votes = super().from_json({"tied": _no_ties(stored.get("hot")), **stored})
         shape = np.shape(votes.hot)
+        if np.shape(votes.tied) != shape:
+            raise ValueError("votes.tied does not hold one count per fraction and cell")
         if np.ndim(votes.fractions) != 1 or len(shape) != 2 or shape[0] != len(votes.fractions) or shape[1] < 2:
             raise ValueError("votes.hot does not hold one count per fraction and cell")
-        _check_counts("votes", votes.hot, votes.draws)
+        for counts in (votes.hot, votes.tied, votes.hot + votes.tied):
+            _check_counts("votes", counts, votes.draws)
         _check_alphas("votes", votes.alpha, votes.attacked_alpha)
         return votes
 
     def winners(self, fraction: float) -> tuple[IntArray, FloatArray]:
         """The side with more votes for each cell, +1 (hot) or -1, and a lower bound on its probability.
 
-        With probability at least 1 - alpha all bounds of all fractions and cells hold at once.
+        Ties count for neither. With probability at least 1 - alpha the bounds of all fractions and cells hold at once.
         """
-        hot = self.hot[self._row(fraction)]
-        sides = np.where(2 * hot > self.draws, 1, -1)
-        counts, where = np.unique(np.maximum(hot, self.draws - hot), return_inverse=True)
+        row = self._row(fraction)
+        hot, cold = self.hot[row], self.draws - self.hot[row] - self.tied[row]
+        sides = np.where(hot > cold, 1, -1)
+        counts, where = np.unique(np.maximum(hot, cold), return_inverse=True)
         return sides, proportion_lower(counts, self.draws, self.alpha / (2 * self.hot.size))[where]
 
     def radii(self, fraction: float, law: Law, samples: int | None = None) -> tuple[IntArray, FloatArray]:
@@ -139,17 +147,20 @@ class Votes(CellFact):
         return sides, law.majority_radius(lower, needed)
 
     def problems(self, basis: Basis) -> list[str]:
-        """Counts that add up: every draw has exactly so many hot cells for each fraction."""
+        """Counts that add up: every draw has as many hot cells as its fraction says, or ties in their place."""
         share = SHARES["votes"] * basis.alpha
         if self.draws != basis.draws:
             return [f"votes of {self.draws:g} draws, not of {basis.draws}"]
         if self.spent > share * (1 + _SLACK):
             return [f"votes spent alpha {self.spent:g}, more than their share {share:g}"]
         try:
-            wanted = [hot_cells(fraction, self.size) * self.draws for fraction in self.fractions]
+            wanted = np.array([hot_cells(fraction, self.size) for fraction in self.fractions]) * self.draws
         except ArgumentError as error:
             return [f"votes: {error}"]
-        return [] if (self.hot.sum(axis=1) == wanted).all() else ["votes do not add up to the hot cells of all draws"]
+        hot, tied = self.hot.sum(axis=1), self.tied.sum(axis=1)
+        # A draw with ties has fewer hot cells than wanted, and with the tied ones more.
+        fine = np.where(tied > 0, (hot < wanted) & (wanted < hot + tied), hot == wanted)
+        return [] if fine.all() else ["votes do not add up to the hot cells of all draws"]
 
     def _row(self, fraction: float) -> int:
         near = np.flatnonzero(self.fractions == float(check.fraction("fraction", fraction)))
@@ -255,6 +266,12 @@ class ErrorBars(CellFact):
         if smallest >= min(least, 2 * basis.limit) * (1 - _SLACK):
             return []
         return [f"error_bars of {smallest:g} are smaller than {basis.draws} draws can prove ({least:g})"]
+
+
+def _no_ties(hot: Any) -> list[list[int]]:
+    """Zeros for a record that keeps no ties."""
+    rows = hot if isinstance(hot, list) else []
+    return [[0] * len(row) for row in rows if isinstance(row, list)]
 
 
 def _check_counts(name: str, counts: Numbers, draws: float) -> None:

@@ -118,8 +118,10 @@ def facts_alike(stored: Fact, again: Fact, precision: Precision | None = None) -
         a, b = (np.asarray(getattr(fact, field.name), np.float64) for fact in (stored, again))
         if a.shape != b.shape:
             return False
-        if isinstance(again, Majority | Votes) and field.name in ("count", "hot"):
+        if isinstance(again, Majority | Votes) and field.name in ("count", "hot", "tied"):
             more, fewer = _recounted(again, precision)
+            if field.name == "tied":  # a tie may become either, and either a tie
+                more = fewer = more + fewer
             alike = bool(((a <= b + more) & (a >= b - fewer)).all())
         elif field.name in _FIXED:
             alike = bool(np.allclose(a, b, rtol=_TOLERANCE, atol=0.0))

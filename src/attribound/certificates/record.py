@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text
+from attribound.texts import printable
 
 FORMAT = 3
 READERS = {1: "0.1", 2: "0.2"}
@@ -42,6 +44,18 @@ def newer(version: Any) -> str:
 Status = Literal["certified", "assumed", "uncertified"]
 MOST_NUMBERS = 50_000_000
 """A stored map never has more values than this: a small file may not unpack into all memory."""
+
+
+PROVED_BY = "proved by its author, who states: "
+_CLAIMS = 3
+"""More reasons than this are not shown: an honest run has one."""
+
+
+def shown_claims(claims: Iterable[str]) -> list[str]:
+    """The first few of different claims, and how many more there are."""
+    known = list(claims)
+    more = [f"{len(known) - _CLAIMS} more limits are stated to be proved, for other reasons"]
+    return known[:_CLAIMS] + (more if len(known) > _CLAIMS else [])
 
 
 class NoiseRecord(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +78,14 @@ class BoundRecord(Struct, frozen=True, forbid_unknown_fields=True):
     def spec(self) -> str:
         """The bound as people type it."""
         return self.kind if self.kind == "unit" else f"{self.kind}:{self.limit!r}"
+
+    @property
+    def claim(self) -> str:
+        """What no draws can check: a limit that somebody says to have proved, and the reason given; else empty."""
+        if self.kind != "proved":
+            return ""
+        reason = printable(self.source.removeprefix(PROVED_BY)) or "nothing"
+        return f"The limit {self.limit:g} is {PROVED_BY}{reason} (no sampling can check this)"
 
 
 class TopKRecord(Struct, frozen=True, forbid_unknown_fields=True):

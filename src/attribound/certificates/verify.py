@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+import msgspec
 import numpy as np
 
 from attribound.bounds.cells import CellFact
@@ -13,7 +14,7 @@ from attribound.bounds.confidence import mean_radius
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
 from attribound.bounds.rules import RULES
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import seal_of
+from attribound.certificates.record import map_hash, seal_of
 from attribound.certificates.statements.registry import STATEMENTS
 
 _NEEDED = (Length, Spread, Closeness)
@@ -144,6 +145,8 @@ def _about_map(certificate: Certificate) -> list[str]:
     problems = []
     if values is not None and not _same(float(np.linalg.norm(values)), record.norm):
         problems.append(f"states norm {record.norm:.9g}, but its map has norm {float(np.linalg.norm(values)):.9g}")
+    if values is not None and record.map_sha256 not in (msgspec.UNSET, map_hash(values)):
+        problems.append("its map is not the one that it was written with: map_sha256 does not fit")
     if record.norm_lower > record.norm + record.map_radius + _TOLERANCE:
         problems.append("norm_lower is larger than the map and its radius allow")
     if record.fidelity is not None and not -1 - _TOLERANCE <= record.fidelity <= 1 + _TOLERANCE:

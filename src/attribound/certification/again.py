@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attribound.bounds.cells import IntArray, Majority, Votes
+from attribound.bounds.cells import IntArray, Majority, Votes, hot_cells
 from attribound.certificates.alike import SAFETY, Precision, compare
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record
@@ -23,7 +23,7 @@ from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded, bounded
 from attribound.noise import Noise
 from attribound.sampling import Around, AtPoint
-from attribound.sampling.votes import mark_hot
+from attribound.sampling.votes import mark_cells
 
 _MOVES = 2
 """Times that the inputs are moved by about a float's last digit."""
@@ -184,8 +184,8 @@ def _margin(logits: Tensor, winner: int) -> FloatArray:
 
 def _undecided(maps: FloatArray, fraction: float, slack: FloatArray) -> IntArray:
     """(2, m) in how many maps each cell is cold, or hot, by no more than the map's slack."""
-    hot = mark_hot(maps, fraction)
-    least = np.where(hot, maps, np.inf).min(axis=1, keepdims=True)
-    most = np.where(hot, -np.inf, maps).max(axis=1, keepdims=True)
-    hotter, colder = ~hot & (least - maps <= slack), hot & (maps - most <= slack)
+    sides, number = mark_cells(maps, fraction), hot_cells(fraction, maps.shape[1])
+    ordered = np.partition(maps, (-number - 1, -number), axis=1)
+    last, beyond = ordered[:, -number, None], ordered[:, -number - 1, None]
+    hotter, colder = (sides <= 0) & (last - maps <= slack), (sides >= 0) & (maps - beyond <= slack)
     return np.array([hotter.sum(axis=0), colder.sum(axis=0)])

@@ -40,6 +40,7 @@ from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling import Around, AtPoint, Estimate, Plan, TopK, estimate
+from attribound.threads import limited
 
 
 @final
@@ -61,6 +62,7 @@ class Certifier:
         classes: Sequence[str] = (),
         subject: Subject | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
+        threads: int | None = 1,
         **asked: Any,
     ) -> None:
         """Prepare.
@@ -79,6 +81,8 @@ class Certifier:
             classes: names of the classes, so that a target may be a name; default: what the model calls them.
             subject: how the model and the data were named, for the records.
             purpose: what the draws are for; purposes share no random stream.
+            threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
+                draws give the same bits.
             asked: further statements by name: `cells=(0.5, 0.3)` (`Certificate.cells` at these fractions of the map),
                 `reasons=4` (`Certificate.reasons` about so many features), `intervals=True` (error bars of their own
                 for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
@@ -90,6 +94,7 @@ class Certifier:
         )
         self.features, self.classes = tuple(features), tuple(classes) or class_names(self.field.model)
         self.batch = None if batch is None else int(check.count("batch", batch))
+        self.threads = None if threads is None else int(check.count("threads", threads))
         self.epsilons = tuple(float(check.non_negative("epsilon", one)) for one in epsilons)
         self.cosines = tuple(float(check.fraction("cosine", one)) for one in cosines)
         if isinstance(self.plan.until, TopK):
@@ -124,7 +129,12 @@ class Certifier:
         """
         x = check_input(x)
         chosen_seed = seed_from(input_bytes(x)) if seed is None else check.whole("seed", seed)
-        item = check.whole("item", item)
+        with limited(self.threads):
+            return self._certify(x, target, chosen_seed, check.whole("item", item), label, progress)
+
+    def _certify(
+        self, x: Tensor, target: Target, chosen_seed: int, item: int, label: int | None, progress: Wanted
+    ) -> Certificate:
         peek = look_at(self.field.model, x)
         chosen = peek.prediction if target is None else check_target(target, peek.classes, self.classes)
         if line := bright_pixels(self.field.model, x):
@@ -247,7 +257,8 @@ def certify(
             1 - alpha everything the certificate says is true), `until` ((cosine, epsilon) or `TopK(k)`: stop sampling
             once that is decided), `cells` (fractions of the map, e.g. (0.5, 0.3)), `reasons` (how many of the largest
             features), `features` (names of the map's cells), `classes` (names of the classes), `batch` (most rows per
-            model call).
+            model call), `threads` (1 as in runs; more may help a large network on an idle machine; None: as torch
+            is set).
     """
     prepared = Certifier(field, noise=noise, **{"intervals": True, **settings})
     return prepared(x, target, seed=seed, item=item, progress=progress)

@@ -65,7 +65,7 @@ class Opener:
         named = _named(subject, self._model, self._arch, self._data)
         if self._denoiser is not None:
             named = msgspec.structs.replace(named, denoiser=self._denoiser)
-        network, source = self._network(named), self._source(named.data)
+        network, source = self._network(named), self.source(named.data)
         code = code_hash(named.model, named.arch)
         if model_hash(network) != subject.model_sha256 or (subject.code_sha256 and code != subject.code_sha256):
             taken = "without a --denoiser" if named.denoiser is None else f"behind {named.denoiser}"
@@ -77,11 +77,18 @@ class Opener:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")
         if key not in self._networks:
             plain = load_model(named.model, named.arch, trust=self._trust)
-            source = self._sources[named.data] = fitted(named.data, self._source(named.data), plain).data
+            source = self._sources[named.data] = fitted(named.data, self.source(named.data), plain).data
             self._networks[key] = behind_denoiser(plain, named, source.shape)
         return self._networks[key]
 
-    def _source(self, spec: str) -> Dataset:
+    @property
+    def names_data(self) -> bool:
+        """Whether the user repeated the data."""
+        return self._data is not None
+
+    def source(self, spec: str) -> Dataset:
+        """The data that the user repeated, or else those of a spec."""
+        spec = self._data or spec
         if spec not in self._sources:
             self._sources[spec] = open_data(spec)
         return self._sources[spec]

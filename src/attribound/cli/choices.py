@@ -104,5 +104,13 @@ MODELS = (
 )
 """Shipped models: `attribound.models.SHIPPED`."""
 
+
+class NormMode(StrEnum):
+    """Batch norm in training: `attribound.training.NORMS`."""
+
+    MIXED = "mixed"
+    FROZEN = "frozen"
+
+
 NoiseKind = StrEnum("NoiseKind", {kind.upper(): kind for kind in LAWS})  # type: ignore[misc]
 """Laws of noise: `attribound.bounds.LAWS`."""

@@ -129,6 +129,8 @@ def show_summary(summary: Summary, name: str) -> None:
         console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
     if summary.assumed:
         console.print("The limit is ASSUMED: none of these numbers is a certificate.", style="bold red")
+    for claim in summary.claims:
+        console.print(f"{claim}.", style="bold", highlight=False, markup=False, soft_wrap=True)
     if any(summary.quantiles.values()):
         console.print(_quantile_table(summary))
         console.print(_fraction_table(summary))

@@ -21,6 +21,9 @@ def gate(
     population: Annotated[
         bool, typer.Option("--population", help="Demand the share that is proved for the population.")
     ] = False,
+    fidelity: Annotated[
+        float, typer.Option(help="Least cosine of smoothed and plain map; inputs below do not count; 0: all count.")
+    ] = 0.5,
     junit: Annotated[Path | None, typer.Option(help=f"JUnit XML file {_FILE}")] = None,
     markdown: Annotated[Path | None, typer.Option(help=f"Markdown file {_FILE}")] = None,
     sarif: Annotated[Path | None, typer.Option(help=f"SARIF file {_FILE}")] = None,
@@ -30,14 +33,15 @@ def gate(
 
     Example: attribound gate my-run --cosine 0.8 --epsilon 0.25 --share 0.9 --junit gate.xml
 
-    Failures, missing and doubtful inputs count as not certified. Also says how many of these inputs, and which share of
-    the population they were drawn from, are truly robust, with the confidence asked for.
+    Failures, missing and doubtful inputs count as not certified, and so do those whose smoothed map is not like the
+    plain one (--fidelity): noise that blinds the model makes every explanation robust. Also says how many of these
+    inputs, and which share of the population they were drawn from, are truly robust, with the confidence asked for.
     """
     from attribound.files import write_whole
     from attribound.runs import gate_files
     from attribound.runs.gate import Asked, judge
 
-    found = judge(run, Asked(cosine, epsilon, share, confidence, population))
+    found = judge(run, Asked(cosine, epsilon, share, confidence, population, fidelity))
     for path, text in (
         (junit, gate_files.junit(found)),
         (markdown, gate_files.markdown(found)),

@@ -97,7 +97,7 @@ def verify(
     arch: Arch = None,
     denoiser: Denoiser = None,
     data: RepeatedData = None,
-    resample: Annotated[int, typer.Option(min=0, help="Sample so many records of a run again.")] = 0,
+    resample: Annotated[int, typer.Option(min=0, help="Sample so many records of a run again, chosen at random.")] = 0,
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
@@ -154,6 +154,7 @@ def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> N
     """Derive a run's numbers anew, and sample some records again."""
     from attribound.cli import console
     from attribound.runs.check import check_run
+    from attribound.texts import printable
 
     with console.progress(quiet=as_json) as advance:
         found = check_run(
@@ -161,21 +162,25 @@ def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> N
         )
     value = {
         "run": str(path),
-        "passed": not found.problems,
+        "passed": found.passed,
         "records": found.records,
         "resampled": found.resampled,
+        "unseen": found.unseen,
         "problems": {str(item): lines for item, lines in found.problems.items()},
-        "remarks": {str(item): lines for item, lines in found.remarks.items()},
+        "run_problems": found.whole,
+        "remarks": found.remarks,
     }
 
     def lines() -> None:
         for item, problems in found.problems.items():
-            print(f"item {item}: {'; '.join(problems)}")
-        for item, remarks in found.remarks.items():
-            print(f"item {item}, no problem: {'; '.join(remarks)}")
-        if not found.problems:
+            print(f"item {item}: {printable('; '.join(problems))}")
+        for problem in found.whole:
+            print(f"{path}: {printable(problem)}")
+        if found.passed:
             print(f"{path}: {found.records} records follow from their evidence; {found.resampled} sampled again alike")
+        for remark in filter(None, (found.unseen, *found.remarks)):
+            print(f"note: {printable(remark)}")
 
     answer(value, as_json, lines)
-    if found.problems:
+    if not found.passed:
         raise typer.Exit(1)

@@ -3,8 +3,9 @@
 import json
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,7 +25,7 @@ from attribound.cli.app import (
     answer,
     app,
 )
-from attribound.cli.choices import NoiseKind, ObjectiveName
+from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
@@ -44,24 +45,40 @@ def train(
     ] = None,
     arch: Annotated[str, typer.Option(help="small-cnn, resnet18, resnet20, ... or denoiser.")] = "small-cnn",
     start: Annotated[str | None, typer.Option(help="Start from this model's weights (name or file).")] = None,
-    objective: Annotated[ObjectiveName, typer.Option(help="What is minimised.")] = ObjectiveName.STANDARD,
+    objective: Annotated[
+        ObjectiveName | None, typer.Option(help="What is minimised.  [default: standard]", show_default=False)
+    ] = None,
+    recipe: Annotated[
+        Path | None, typer.Option(help="TOML file with a table [[phase]] per phase: objective and all that follows.")
+    ] = None,
     noise: Annotated[str | None, typer.Option(help="gaussian:S or uniform:R, added to every input.")] = None,
     augment: Annotated[bool, typer.Option(help="Shift and mirror images at random.")] = False,
+    norm: Annotated[
+        NormMode | None,
+        typer.Option(help="Batch norm: mixed (statistics of the batch in the loss only) or frozen.  [default: mixed]"),
+    ] = None,
+    bfloat16: Annotated[bool, typer.Option(help="Compute in 16 bits where that is enough.")] = False,
     epsilon: Annotated[float | None, typer.Option(help="l2 radius of the attacks of the objective.")] = None,
+    attack_steps: Annotated[int | None, typer.Option(min=1, help="Iterations of these attacks.")] = None,
+    step_size: Annotated[float | None, typer.Option(help="Length of an iteration.")] = None,
     beta: Annotated[float | None, typer.Option(help="Weight of TRADES' or the consistency's second term.")] = None,
     weight: Annotated[float | None, typer.Option(help="Weight of the attribution term of ig-norm and igr.")] = None,
+    path_steps: Annotated[int | None, typer.Option(min=1, help="Points on the path of that attribution.")] = None,
     attacked_cross_entropy: Annotated[
         bool, typer.Option(help="TRADES as the paper prints it: cross-entropy of the attacked input.")
     ] = False,
-    epochs: Annotated[int, typer.Option(min=1, max=1_000_000)] = 4,
-    batch: Annotated[int, typer.Option(min=1, max=1_000_000, help="Images per step.")] = 128,
-    rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 3e-3,
-    decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="Passes over the data.  [default: 4]")
+    ] = None,
+    images: Annotated[int | None, typer.Option(min=1, help="Images seen in all, instead of --epochs.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Images per step.  [default: 128]")] = None,
+    rate: Annotated[float | None, typer.Option(help="Peak learning rate.  [default: 0.003]")] = None,
+    decay: Annotated[float | None, typer.Option(help="Weight decay.  [default: 0]")] = None,
     momentum: Annotated[float | None, typer.Option(help="Gradient descent with this momentum instead of Adam.")] = None,
     patience: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many epochs without a smaller loss.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1)] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="[default: 0]")] = None,
     as_json: Json = False,
 ) -> None:
     """Train a model whose explanations hold.
@@ -70,23 +87,25 @@ def train(
     --out my.safetensors
 
     A certificate is only large on a model that keeps its explanation under noise. `consistency` trains the certificate
-    itself. The state is saved after every epoch: Ctrl-C, and the same command goes on to the same weights.
+    itself. The state is saved every half minute: Ctrl-C, and the same command goes on to the same weights.
     """
     check_words(data=[data, test_data], noise=noise)
     from attribound.cli import console
     from attribound.data import fitted, has_splits, open_data
     from attribound.models import DENOISERS, load_denoiser, load_model, make_model
-    from attribound.noise import Gaussian, parse_noise, units_of
-    from attribound.training import Schedule, fresh, make_objective, summary
+    from attribound.noise import units_of
+    from attribound.training import fresh, make_phase, read_recipe, summary
     from attribound.training import train as run
+    from attribound.training.phases import SETTINGS
 
+    typed = _typed(locals(), SETTINGS)
     learn = open_data(data, "train")
-    law = None if noise is None else parse_noise(noise, units_of(learn.scale))
-    options = {"epsilon": epsilon, "beta": beta, "weight": weight, "attacked_cross_entropy": attacked_cross_entropy}
-    loss = make_objective(objective.value, law, augment=augment, **options)
+    settings = [typed] if recipe is None else [_joined(typed, phase) for phase in read_recipe(recipe)]
+    phases = [make_phase(phase, units_of(learn.scale)) for phase in settings]
     test = open_data(test_data or data, "test") if test_data or has_splits(data) else learn
-    model = fresh(lambda: make_model(arch), seed)
-    seen = fresh(lambda: make_model(arch), seed).eval()  # looking at the model itself would change its batch norms
+    # A second copy is looked at: looking at the model itself would change its batch norms.
+    model, seen = (fresh(lambda: make_model(arch), phases[0].schedule.seed) for _ in range(2))
+    seen.eval()
     fit = fitted(data, learn, seen)
     if fit.note:
         console.say(quiet=as_json)(fit.note)
@@ -99,16 +118,36 @@ def train(
             arch,
             learn,
             test,
-            loss,
-            Schedule(epochs=epochs, batch=batch, rate=rate, decay=decay, momentum=momentum, seed=seed),
+            phases[0].objective,
+            phases[0].schedule,
             out,
-            noise=law or Gaussian(0.25),
+            then=phases[1:],
+            noise=phases[-1].noise,
             patience=patience,
+            start=start,
             command=shlex.join(["attribound", *sys.argv[1:]]),
             report=lambda epoch, value: print(f"epoch {epoch}: loss {value:.4f}", file=sys.stderr, flush=True),
             progress=advance,
         )
     answer({"out": str(out), **card}, as_json, lambda: print(f"{out}: {summary(card)}"))
+
+
+def _typed(options: dict[str, Any], settings: Iterable[str]) -> dict[str, Any]:
+    """What was typed of the settings of a phase, under the names of the options."""
+    given = {name: options.get(name.replace("-", "_")) for name in settings}
+    return {
+        name: getattr(value, "value", value)
+        for name, value in given.items()
+        if value is not None and value is not False
+    }
+
+
+def _joined(typed: dict[str, Any], phase: dict[str, Any]) -> dict[str, Any]:
+    """A phase of a recipe with what was typed; raises ArgumentError where both speak."""
+    for name in typed:
+        if name in phase:
+            raise ArgumentError(f"the recipe sets {name}: leave out --{name}")
+    return {**typed, **phase}
 
 
 @app.command()
@@ -121,9 +160,12 @@ def tune(
     maps: Maps = None,
     bound: Bound = "unit",
     noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = _GAUSSIAN,
-    level: Annotated[list[float] | None, typer.Option(help="Sigma per feature; repeat for several.")] = None,
+    level: Annotated[
+        list[float] | None, typer.Option(help="Sigma per feature; repeat for several. Default: 0.05 to 1.")
+    ] = None,
     cosine: Annotated[float, typer.Option(help="Wanted cosine.")] = 0.8,
     epsilon: Annotated[float | None, typer.Option(help="Wanted epsilon.")] = None,
+    fidelity: Annotated[float, typer.Option(help="Least median cosine of smoothed and plain maps; 0: any.")] = 0.5,
     items: Annotated[int, typer.Option(min=1, help="Inputs to certify per level.")] = 10,
     samples: Annotated[int, typer.Option(min=16, help="Draws per certificate.")] = 2048,
     alpha: Alpha = 1e-3,
@@ -171,9 +213,10 @@ def tune(
             source,
             denoised=None if cleaner is None else lambda sigma: plain(Denoised(network, cleaner, sigma).eval()),
             kind=noise.value,
-            sigmas=level or tuning.SIGMAS,
+            sigmas=level or None,
             cosine=cosine,
             epsilon=epsilon,
+            fidelity=fidelity,
             items=items,
             samples=samples,
             alpha=alpha,

@@ -158,8 +158,8 @@ class Proved(_Claimed):
 
     @property
     def source(self) -> str:
-        """The user's reason."""
-        return f"proved by the user: {self.reason}"
+        """The author's reason."""
+        return f"proved by its author, who states: {self.reason}"
 
 
 @final

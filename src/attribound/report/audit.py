@@ -130,7 +130,7 @@ def render(store: Store, by: str = "") -> str:
         clauses=norms.clauses(run, audit.question, audit.outcomes),
         disclaimer=norms.DISCLAIMER,
         theorem=wording.theorem(run),
-        limits=wording.LIMITS,
+        limits=wording.limits(run.config),
         command=wording.command(run.config, audit.name),
         version=version("attribound"),
         today=audit.today.date().isoformat(),
@@ -188,6 +188,7 @@ def _proved(audit: Audit) -> list[str]:
     found = [f"{audit.question[0].upper()}{audit.question[1:]}: {audit.proved} of {run.summary.total} {audit.noun}s."]
     if run.assumed:
         found.insert(0, "The limit is ASSUMED: none of these numbers is a certificate.")
+    found += [f"{claim}." for claim in run.summary.claims]
     if run.proofs.classes is not None:
         held = int((run.proofs.classes >= audit.epsilon).sum())
         found.append(f"The class of the smoothed model stays for {held} of {run.summary.total} at that size of change.")
@@ -222,7 +223,7 @@ def _unknown(audit: Audit) -> list[str]:
     left = total - audit.proved
     found = [f"{left} of {total} {audit.noun}s: not proved, which does not mean that it is false."] if left else []
     found += [
-        "Changes larger than epsilon, and changes that are not small in l2 length, such as turning or cropping.",
+        f"Changes whose {run.config.size} is larger than epsilon; turning or cropping a picture is such a change.",
         f"{audit.noun.capitalize()}s that are not in this run.",
         "Whether the explanation is right: a stable map can be wrong.",
     ]

@@ -20,7 +20,7 @@ def model_card(store: Store) -> str:
     parts = ["## Robustness of explanations", *_warnings(audit), escaped(audit.verdict.text)]
     parts += [escaped(line) for line in (audit.verdict.apart, audit.verdict.seen, audit.verdict.chance) if line]
     parts += [_numbers(audit), "### How it was measured", _setting(audit), "### Limits"]
-    parts.append("\n".join(f"- {escaped(limit)}" for limit in wording.LIMITS))
+    parts.append("\n".join(f"- {escaped(limit)}" for limit in wording.limits(audit.run.config)))
     commands = [
         wording.command(audit.run.config, audit.name),
         f"attribound verify {shlex.quote(audit.name)} --resample 3",
@@ -40,6 +40,7 @@ def _warnings(audit: Audit) -> list[str]:
     found = wording.alarms(audit.run)
     if audit.run.assumed:
         found = [*found, "The limit is ASSUMED: none of these numbers is a certificate."]
+    found = [*found, *(f"{claim}." for claim in audit.run.summary.claims)]
     return [f"> **{escaped(line)}**" for line in found]
 
 

@@ -58,8 +58,8 @@ def _ai_act(run: Collected, question: str, outcomes: Mapping[str, int]) -> list[
             "Appropriate robustness over the life cycle; resilience against inputs made to mislead the model (15(5)).",
             f"Bounds that hold for every change up to epsilon; {attacked} inputs were attacked as well, and "
             f"{len(run.violated)} certificates were broken.",
-            "Changes of one input, measured by l2 length. Nothing about poisoned training data, stolen models or other "
-            "attacks. What is proved about the class is about the smoothed model.",
+            f"Changes of one input, measured by their {run.config.size}. Nothing about poisoned training data, stolen "
+            "models or other attacks. What is proved about the class is about the smoothed model.",
         ),
     ]
 

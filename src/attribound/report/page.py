@@ -83,7 +83,7 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
         "clip": f"{100 * images.QUANTILE:g} %",
         "theorem": wording.theorem(run),
         "rules": wording.rules(run),
-        "limits": wording.LIMITS,
+        "limits": wording.limits(run.config),
         "provenance": wording.provenance(run),
     }
 
@@ -113,6 +113,7 @@ def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str,
         "cautions": wording.cautions(run),
         "noun": noun,
         "nouns": noun + "s",
+        "size": run.config.size,
         "word": word_for(run),
         "guaranteed": word_for(run) == "certified",
         "classes": dict(enumerate(run.classes)),

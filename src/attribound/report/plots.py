@@ -295,7 +295,7 @@ def _draw_curve(axes: Axes, certificate: Certificate) -> None:
     axes.set_ylim(0, 1.02)
     axes.set_xlim(0, end)
     axes.set_title(f"epsilon {round_down(certificate.max_epsilon(0.8), 3)} at cosine 0.8", fontsize=9)
-    axes.set_xlabel("epsilon (l2 size of the change)", fontsize=8)
+    axes.set_xlabel(f"epsilon (the change's {certificate.evidence.budget.measure})", fontsize=8)
     axes.set_ylabel("cosine at least", fontsize=8)
     axes.tick_params(labelsize=8)
     axes.legend(fontsize=6, loc="lower left")

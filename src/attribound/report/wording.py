@@ -16,16 +16,21 @@ from attribound.runs import RunConfig
 IN_PYTHON = "made in Python"
 """What stands for model and data where certificates have no run."""
 
-LIMITS = (
+_LIMITS = (
     "It is about the smoothed map, the exact average over noise. Nothing is proved about the plain map beside it; for "
     "smoothed maps as they are sampled, the numbers named so hold.",
-    "It covers every change of the input whose l2 length is at most epsilon, and no larger ones.",
+    "It covers every change of the input whose {size} is at most epsilon, and no larger ones.",
     "It says that the explanation is stable, not that it is right.",
     "It assumes finite attributions everywhere, noise as ideal as its law, and rows of a batch that do not see each "
     "other.",
 )
 
 Fact = dict[str, Any]
+
+
+def limits(config: RunConfig) -> list[str]:
+    """What a certificate does not say."""
+    return [line.format(size=config.size) for line in _LIMITS]
 
 
 def theorem(run: Collected) -> list[str]:
@@ -55,7 +60,8 @@ def rules(run: Collected) -> str:
 def facts(run: Collected) -> list[Fact]:
     """What the first screen says about the run."""
     summary, config = run.summary, run.config
-    known = config.bound if run.first is None else run.first.bound.source
+    source = config.bound if run.first is None else run.first.bound.source
+    known = "; ".join(summary.claims) or source
     return [
         fact("Model", config.network + (f" ({config.arch})" if config.arch else "")),
         fact("Data", config.data),
@@ -65,7 +71,7 @@ def facts(run: Collected) -> list[Fact]:
         fact(
             "How the limit is known",
             "ASSUMED, a guess: not a certificate" if run.assumed else known,
-            warn=run.assumed,
+            warn=run.assumed or bool(summary.claims),
         ),
         fact("Accuracy", _percent(summary.accuracy)),
         fact("Accuracy under the noise", _percent(summary.accuracy_noisy)),

@@ -8,28 +8,26 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, final
 
-import msgspec
 import numpy as np
 
 from attribound import checks as check
 from attribound.bounds.drift import cosine_interval, tilt_most
 from attribound.bounds.facts import Closeness
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Failure, Record, map_hash
+from attribound.certificates.record import Failure, Record, shown_claims
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, round_down, round_up
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import Proved, prove_all
 from attribound.runs.store import Store
+from attribound.runs.stored_maps import TINY, map_trouble, smoothed_map
 
 Verdict = Literal["unchanged", "changed", "undecided", "unknown"]
 VERDICTS: tuple[Verdict, ...] = ("changed", "undecided", "unknown", "unchanged")
 """Whoever reads a comparison looks at what changed first."""
 _STORED = 2.0**-23
 """Maps are stored in float32: no value is off by more than half of this part of itself."""
-_TINY = 1e-37
-"""What values too small for float32 may lose together."""
 _BROKEN = "is of a run with a certificate that an attack broke"
 
 
@@ -88,6 +86,7 @@ class Comparison:
         pairs: inputs that both runs have a record of.
         only: how many records each run has that the other has not; failures count here.
         classes: names of the classes.
+        claims: what authors state about limits that they say they proved.
     """
 
     names: tuple[str, str]
@@ -96,6 +95,7 @@ class Comparison:
     pairs: Sequence[Pair]
     only: tuple[int, int]
     classes: list[str]
+    claims: Sequence[str] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -129,6 +129,7 @@ class Comparison:
             f"{counts['unknown']}.",
             self._chance(),
             *self._void(),
+            *(f"{claim}." for claim in self.claims),
         ]
         moved = sum(pair.targets[0] != pair.targets[1] for pair in self.pairs)
         if moved:
@@ -178,7 +179,7 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
         configs = store.config, other.config
         shared = [exact_text(one) for one in configs[0].cosines if one in configs[1].cosines]
         waiting: dict[str, list[Proved]] = defaultdict(list)
-        mine, theirs, pairs = 0, 0, list[Pair]()
+        mine, theirs, pairs, claims = 0, 0, list[Pair](), dict[str, None]()
         for one in _checked(other):
             theirs += 1
             if isinstance(one, Proved):
@@ -188,11 +189,13 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
             if isinstance(one, Proved) and waiting.get(one.record.input_sha256):
                 match = waiting[one.record.input_sha256].pop(0)
                 pairs.append(_pair((one, match), (store, other), wanted, shared))
+                claims |= dict.fromkeys(filter(None, (side.record.bound.claim for side in (one, match))))
         names = _names(store.recall("classes")) or _names(other.recall("classes"))
     if not pairs:
         raise StoredDataError(f"{first} and {second} have no input in common: no hash of an input is in both")
     names_of = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    return Comparison(names_of, configs, wanted, pairs, (mine - len(pairs), theirs - len(pairs)), names)
+    only = mine - len(pairs), theirs - len(pairs)
+    return Comparison(names_of, configs, wanted, pairs, only, names, shown_claims(claims))
 
 
 def _checked(store: Store) -> Iterator[Proved | Failure]:
@@ -244,11 +247,6 @@ def _void(one: Proved) -> str:
     return "the record is doubtful" if one.doubts else ""
 
 
-def smoothed_map(store: Store, record: Record) -> FloatArray | None:
-    """The sampled map of a record, if the run kept it."""
-    return store.pictures(record.item, "smoothed").get("smoothed")
-
-
 def _trouble(one: Proved, sampled: FloatArray | None) -> str:
     """Why nothing can be said about the map of a record; empty if something can."""
     record, certificate = one.record, Certificate(one.record)
@@ -260,9 +258,8 @@ def _trouble(one: Proved, sampled: FloatArray | None) -> str:
         return "the limit is ASSUMED, so nothing is proved about the map"
     if sampled is None:
         return "the run kept no map of this input (certify --pictures keeps more)"
-    fits = math.isclose(_length(sampled), record.norm, rel_tol=1e-5, abs_tol=_TINY)
-    if not np.isfinite(sampled).all() or not fits or record.map_sha256 not in (msgspec.UNSET, map_hash(sampled)):
-        return "the stored map is not the one that the record is about"
+    if trouble := map_trouble(record, sampled):
+        return trouble
     if tilt_most(_length(sampled), *_known(record, sampled)) >= math.pi:
         return f"the map cannot be told from 0 after {record.samples:,} samples"
     return ""
@@ -277,7 +274,7 @@ def _known(record: Record, sampled: FloatArray) -> tuple[float, float]:
     """How far the exact map is from the stored one at most, and how long it is at least."""
     evidence = record.evidence()
     radius = float(evidence.fact(Closeness).radius) * (1 + 1e-12)
-    return radius + _STORED * _length(sampled) + _TINY, float(evidence.norm_lower)
+    return radius + _STORED * _length(sampled) + TINY, float(evidence.norm_lower)
 
 
 def _length(values: FloatArray) -> float:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from attribound.bounds.budgets import Budget
 from attribound.certificates.subject import Subject
 from attribound.errors import StoredDataError
 
@@ -82,6 +83,11 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return msgspec.convert(stored, cls)
         except msgspec.ValidationError as error:
             raise StoredDataError(f"{name} is not a run: its configuration is broken: {error}") from None
+
+    @property
+    def size(self) -> str:
+        """What epsilon counts, in words."""
+        return Budget(self.units).measure
 
     @property
     def network(self) -> str:

@@ -11,7 +11,8 @@ from typing import Any, Literal, final
 from attribound import checks as check
 from attribound.bounds.gate import false_most, share_lower
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Failure
+from attribound.certificates.explain import FIDELITY, unfaithful
+from attribound.certificates.record import Failure, shown_claims
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs.config import RunConfig
@@ -19,7 +20,7 @@ from attribound.runs.proved import Proved, prove_all
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
 
-Outcome = Literal["certified", "uncertified", "assumed", "doubtful", "violated", "error", "missing"]
+Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
 
 
 @final
@@ -33,6 +34,7 @@ class Asked:
         share: the share of all inputs of which this must be certified.
         confidence: probability with which what is said about the share holds.
         population: whether the share that is *proved* for the population must reach `share`, not only the one counted.
+        fidelity: the least cosine of the smoothed and the plain map; inputs below it do not count. 0: all count.
     """
 
     cosine: float
@@ -40,12 +42,14 @@ class Asked:
     share: float
     confidence: float = 0.95
     population: bool = False
+    fidelity: float = FIDELITY
 
     def __post_init__(self) -> None:
         check.fraction("cosine", self.cosine)
         check.non_negative("epsilon", self.epsilon)
         check.fraction("share", self.share)
         check.alpha(self.confidence, "confidence")
+        check.fraction("fidelity", self.fidelity)
 
     @property
     def level(self) -> float:
@@ -95,6 +99,8 @@ class Gate:
         alpha: the largest failure probability of any certificate.
         chance: the run's chance level, if it is known.
         fidelity: median cosine of smoothed and plain maps, if it is known.
+        repeated: records about an input that an earlier record is about.
+        claims: what authors state about limits that they say they proved.
     """
 
     name: str
@@ -105,6 +111,8 @@ class Gate:
     alpha: float
     chance: float | None
     fidelity: float | None
+    repeated: int = 0
+    claims: Sequence[str] = ()
 
     @property
     def inputs(self) -> int:
@@ -164,12 +172,16 @@ class Gate:
             f"population they come from are truly robust, with confidence {sure}.",
         ]
         rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
-        return [*found, *([f"Not certified: {rest}."] if rest else []), *self._warnings()]
+        counted = [f"Epsilon is the change's {self.config.size}."] if self.config.units else []
+        return [*found, *counted, *([f"Not certified: {rest}."] if rest else []), *self._warnings()]
 
     def _warnings(self) -> list[str]:
         found = []
         if violated := self.counts.get("violated"):
             found.append(f"An attack VIOLATED {violated} certificate(s): trust nothing in this run.")
+        if self.repeated:
+            found.append(f"{self.repeated} record(s) repeat the input of another one, and count again here.")
+        found += [f"{claim}." for claim in self.claims]
         if self.chance is not None and self.chance >= self.asked.cosine:
             found.append(
                 f"Maps of different inputs have cosines up to {round_down(self.chance, 2)} with each other (90 % "
@@ -188,7 +200,12 @@ class Gate:
         return {
             "run": self.name,
             "passed": self.passed,
-            "asked": asked | {"confidence": self.asked.confidence, "population": self.asked.population},
+            "asked": asked
+            | {
+                "confidence": self.asked.confidence,
+                "population": self.asked.population,
+                "fidelity": self.asked.fidelity,
+            },
             "inputs": self.inputs,
             "certified": self.certified,
             "share": self.share,
@@ -198,6 +215,8 @@ class Gate:
             "population_share_lower": self.population,
             "chance": self.chance,
             "fidelity": self.fidelity,
+            "repeated": self.repeated,
+            "claims": list(self.claims),
             "sentences": self.sentences,
             "not_certified": [
                 {"item": case.item, "outcome": case.outcome, "reason": case.reason}
@@ -212,17 +231,32 @@ def judge(path: Path, asked: Asked) -> Gate:
     with Store.read(path) as store:
         config, violated = store.config, {one.item for one in store.findings().values() if one.violated}
         cases, alpha, fidelities = list[Case](), config.alpha, list[float]()
+        inputs, claims = list[str](), dict[str, None]()
         for one in prove_all(store.records(), config):
             cases.append(_case(one, asked, violated))
             if not isinstance(one, Failure):
                 alpha = max(alpha, one.record.alpha)
+                inputs.append(one.record.input_sha256)
+                claims |= dict.fromkeys(filter(None, [one.record.bound.claim]))
                 fidelities += [] if one.record.fidelity is None else [one.record.fidelity]
         wanted, chance = store.recall("inputs"), chance_level(store)
-    expected = wanted if isinstance(wanted, int) else config.items or 0
+    # What a run says of itself can be lowered as easily as records are deleted: its configuration counts too.
+    expected = max(wanted if isinstance(wanted, int) else 0, config.items or 0)
     if not cases and not expected:
         raise StoredDataError(f"{path} has no records, so there is nothing to judge")
     fidelity = lower_quantile(fidelities, 0.5) if fidelities else None
-    return Gate(path.name, config, asked, cases, max(expected - len(cases), 0), alpha, chance, fidelity)
+    return Gate(
+        name=path.name,
+        config=config,
+        asked=asked,
+        cases=cases,
+        missing=max(expected - len(cases), 0),
+        alpha=alpha,
+        chance=chance,
+        fidelity=fidelity,
+        repeated=len(inputs) - len(set(inputs)),
+        claims=shown_claims(claims),
+    )
 
 
 def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:
@@ -238,6 +272,8 @@ def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:
         outcome, reason = "uncertified", _short_of(reached, asked)
     elif certificate.assumed:
         outcome, reason = "assumed", "the limit is ASSUMED: this is not a certificate"
+    elif warning := unfaithful(record.fidelity, asked.fidelity):
+        outcome, reason = "unfaithful", warning
     else:
         outcome, reason = "certified", ""
     return Case(record.item, outcome, reason, record.seconds)  # type: ignore[arg-type]

@@ -141,7 +141,9 @@ def prepare(
         "data_sha256": data.sha256(),
         "code_sha256": code_hash(config.model, config.arch),
     }
-    full = msgspec.structs.replace(config, **hashes)
+    # As many as there are: whoever checks the run compares its records with this number.
+    items = None if config.items is None else min(config.items, len(data))
+    full = msgspec.structs.replace(config, items=items, **hashes)
     return full, Job(full, trust, _shared(model), labelled=not doubt)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from attribound.certificates.answers import StatedReason
 from attribound.certificates.finding import Finding
-from attribound.certificates.record import Failure
+from attribound.certificates.record import Failure, shown_claims
 from attribound.rounding import exact_text, lower_quantile, upper_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import Proved, prove_all
@@ -43,6 +43,7 @@ class Summary:
             stay, and all in order; None if none were counted.
         attacked: attacked inputs, violated certificates, median gap between found and certified cosine.
         seconds: work in all.
+        claims: what authors state about limits that they say they proved.
     """
 
     config: RunConfig
@@ -61,6 +62,7 @@ class Summary:
     orders: dict[str, Any] | None
     attacked: dict[str, Any] | None
     seconds: float
+    claims: list[str]
 
     @property
     def total(self) -> int:
@@ -100,6 +102,7 @@ class Tally:
         self.doubtful: dict[int, str] = {}
         self.stated = list[tuple[StatedReason, ...]]()
         self.correct, self.seconds = 0, 0.0
+        self.claims: dict[str, None] = {}
 
     def take(self, one: Proved | Failure) -> None:
         """Count one record."""
@@ -109,6 +112,7 @@ class Tally:
             _note(self.errors, one.item, one.message)
             return
         record = one.record
+        self.claims |= dict.fromkeys(filter(None, [record.bound.claim]))
         self.counts[record.status] += 1
         self.seconds += record.seconds
         for key in self.budgets:
@@ -146,6 +150,7 @@ class Tally:
             orders=_orders(self.stated),
             attacked=_attacked(findings),
             seconds=self.seconds,
+            claims=shown_claims(self.claims),
         )
 
 

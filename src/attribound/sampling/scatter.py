@@ -186,5 +186,12 @@ def make_scatter(dim: int, unit: float, device: Device = "cpu") -> Scatter:
 
 
 def product_dtype() -> torch.dtype:
-    """float32, unless torch was told that float32 products may be less precise than float32."""
-    return torch.float32 if torch.get_float32_matmul_precision() == "highest" else torch.float64
+    """float32, unless torch was told, by its older or its newer switches, that float32 products may be less precise."""
+    try:
+        exact = torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # it will not answer where a newer switch was set to less than float32
+        return torch.float64
+    backends = torch.backends
+    switches = (backends, backends.cuda.matmul, backends.mkldnn, getattr(backends.mkldnn, "matmul", None))
+    exact = exact and all(getattr(one, "fp32_precision", "none") in ("none", "ieee") for one in switches)
+    return torch.float32 if exact else torch.float64

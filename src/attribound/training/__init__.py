@@ -2,7 +2,7 @@
 
 from attribound.training.adversarial import Adversarial
 from attribound.training.augmented import Augmented
-from attribound.training.base import Objective
+from attribound.training.base import Attacking, Objective
 from attribound.training.behind import Behind, Recognised
 from attribound.training.brief import Brief
 from attribound.training.clean import WithClean
@@ -10,9 +10,11 @@ from attribound.training.consistency import Consistency, OneSided
 from attribound.training.denoise import Denoise, psnr
 from attribound.training.ig_norm import IgNorm
 from attribound.training.igr import Igr
-from attribound.training.loop import Schedule, accuracy, fit
+from attribound.training.loop import accuracy, attacked_accuracy, fit
 from attribound.training.noisy import WithNoise
-from attribound.training.recipes import NAMES, make_objective
+from attribound.training.phases import Phase, make_phase, read_recipe
+from attribound.training.recipes import NAMES, NORMS, make_objective
+from attribound.training.schedule import Schedule
 from attribound.training.session import fresh, summary, train
 from attribound.training.settled import Settled
 from attribound.training.standard import Standard
@@ -20,7 +22,9 @@ from attribound.training.trades import Trades
 
 __all__ = [
     "NAMES",
+    "NORMS",
     "Adversarial",
+    "Attacking",
     "Augmented",
     "Behind",
     "Brief",
@@ -30,6 +34,7 @@ __all__ = [
     "Igr",
     "Objective",
     "OneSided",
+    "Phase",
     "Recognised",
     "Schedule",
     "Settled",
@@ -38,10 +43,13 @@ __all__ = [
     "WithClean",
     "WithNoise",
     "accuracy",
+    "attacked_accuracy",
     "fit",
     "fresh",
     "make_objective",
+    "make_phase",
     "psnr",
+    "read_recipe",
     "summary",
     "train",
 ]

@@ -2,71 +2,24 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from attribound import checks as check
 from attribound.data import Dataset
-from attribound.errors import ArgumentError, AttriboundError
+from attribound.errors import AttriboundError
 from attribound.fields.base import Model, forward
 from attribound.hashes import model_hash
 from attribound.noise import Noise
-from attribound.training.base import Objective
-from attribound.training.checkpoint import load_checkpoint, save_checkpoint
+from attribound.training.base import Attacking, Objective
+from attribound.training.checkpoint import Checkpoint, Place
+from attribound.training.schedule import Schedule
 
 Report = Callable[[int, float], bool | None]
 Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How long and how fast to train.
-
-    Attributes:
-        epochs: passes over the data.
-        batch: images per step.
-        rate: peak learning rate; it rises for the first 30 % of the steps and falls to zero, both as half a cosine.
-        decay: weight decay.
-        momentum: of gradient descent (Nesterov), for networks with batch norm; Adam if None.
-        seed: seed of the order of the data and of all noise.
-    """
-
-    epochs: int = 4
-    batch: int = 128
-    rate: float = 3e-3
-    decay: float = 0.0
-    momentum: float | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch"):
-            check.count(name, getattr(self, name))
-        check.positive("rate", self.rate)
-        check.non_negative("decay", self.decay)
-        if max(self.rate, self.decay) > _FASTEST:
-            raise ArgumentError(
-                f"expected `rate` and `decay` at most {_FASTEST:g}, got {self.rate:g} and {self.decay:g}"
-            )
-        if self.momentum is not None:
-            check.fraction("momentum", self.momentum)
-            check.positive("momentum", self.momentum)
-
-    def rate_at(self, part: float) -> float:
-        """The learning rate after this part of all steps."""
-        if part < _RISE:
-            return self.rate * (_FIRST + (1 - _FIRST) * _half_cosine(part / _RISE))
-        return self.rate * (1 - (1 - _LAST) * _half_cosine((part - _RISE) / (1 - _RISE)))
-
-
-_RISE, _FIRST, _LAST = 0.3, 0.04, 4e-6
-_FASTEST = 1e6
-
-
-def _half_cosine(part: float) -> float:
-    return (1 - math.cos(math.pi * part)) / 2
 
 
 def fit(
@@ -86,20 +39,24 @@ def fit(
         objective: the loss.
         schedule: how long and how fast.
         report: called after each epoch with its number and mean loss; returning True stops the training there.
-        checkpoint: file for the state after each epoch. If it exists, training goes on from it and ends with the very
-            weights of an uninterrupted run.
+        checkpoint: file for the state, saved after each epoch and every half minute. If it exists, training goes on
+            from it and ends with the very weights of an uninterrupted run.
         progress: called with (what, steps done, steps in all) of the current epoch.
     """
     generator = torch.Generator().manual_seed(schedule.seed)
     optimizer = _optimizer(model, schedule)
-    recipe, done = _recipe(model, data, objective, schedule), 0
-    if checkpoint and checkpoint.exists():
-        done = load_checkpoint(checkpoint, recipe, model, optimizer, generator)
+    file, place = None, Place()
+    if checkpoint is not None:
+        recipe = _recipe(model, data, objective, schedule)
+        file = Checkpoint(checkpoint, recipe, model=model, optimizer=optimizer, generator=generator)
+        place = file.load()
+    loop = _Loop(model, data, objective, schedule, optimizer, generator, file, progress)
     model.train()
-    for epoch in range(done, schedule.epochs):
-        loss = _epoch(model, data, objective, schedule, epoch, optimizer, generator, progress)
-        if checkpoint:
-            save_checkpoint(checkpoint, recipe, epoch + 1, model, optimizer, generator)
+    for epoch in range(place.epoch, math.ceil(schedule.seen(len(data)) / len(data))):
+        loss = loop.epoch(place if len(place.order) else loop.begin(epoch))
+        place = Place(epoch + 1)
+        if file is not None:
+            file.save(place)
         if report and report(epoch + 1, loss):
             break
     if not all(torch.isfinite(value).all() for value in model.state_dict().values()):
@@ -120,32 +77,48 @@ def _optimizer(model: nn.Module, schedule: Schedule) -> torch.optim.Optimizer:
     )
 
 
-def _epoch(
-    model: nn.Module,
-    data: Dataset,
-    objective: Objective,
-    schedule: Schedule,
-    epoch: int,
-    optimizer: torch.optim.Optimizer,
-    generator: torch.Generator,
-    progress: Progress,
-) -> float:
-    """One pass over the data in random order; returns the mean loss."""
-    batches = torch.randperm(len(data), generator=generator).split(schedule.batch)
-    total = 0.0
-    for step, chosen in enumerate(batches):
-        for group in optimizer.param_groups:
-            group["lr"] = schedule.rate_at((epoch + step / len(batches)) / schedule.epochs)
-        loss = objective.loss(model, *data.batch(chosen), generator)
+@final
+@dataclass(frozen=True)
+class _Loop:
+    """One training: what is trained, on what, with what."""
+
+    model: nn.Module
+    data: Dataset
+    objective: Objective
+    schedule: Schedule
+    optimizer: torch.optim.Optimizer
+    generator: torch.Generator
+    file: Checkpoint | None
+    progress: Progress
+
+    def begin(self, epoch: int) -> Place:
+        """The beginning of a pass over the data, in random order."""
+        size = len(self.data)
+        left = self.schedule.seen(size) - epoch * size
+        return Place(epoch, torch.randperm(size, generator=self.generator)[:left])
+
+    def epoch(self, place: Place) -> float:
+        """The rest of a pass over the data; returns the mean loss of the pass."""
+        batches = place.order.split(self.schedule.batch)
+        for step in range(place.steps, len(batches)):
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.schedule.rate_at(self.schedule.part(len(self.data), place.epoch, step))
+            value = self._step(batches[step], place.epoch)
+            place = replace(place, steps=step + 1, loss=place.loss + value * len(batches[step]))
+            self.progress(f"epoch {place.epoch + 1}", step + 1, len(batches))
+            if self.file is not None:
+                self.file.save_if_due(place)
+        return place.loss / len(place.order)
+
+    def _step(self, chosen: Tensor, epoch: int) -> float:
+        loss = self.objective.loss(self.model, *self.data.batch(chosen), self.generator)
         value = float(loss.detach())
         if not math.isfinite(value):
             raise AttriboundError(f"the loss became {value} in epoch {epoch + 1}: try a smaller rate")
-        optimizer.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
-        optimizer.step()
-        total += value * len(chosen)
-        progress(f"epoch {epoch + 1}", step + 1, len(batches))
-    return total / len(data)
+        self.optimizer.step()
+        return value
 
 
 def accuracy(model: Model, data: Dataset, noise: Noise | None = None, seed: int = 0) -> float:
@@ -157,4 +130,16 @@ def accuracy(model: Model, data: Dataset, noise: Noise | None = None, seed: int 
             x, y = data.batch(chosen)
             points = x if noise is None else noise.onto(x, generator)
             right += int((forward(model, points).argmax(dim=1) == y).sum())
+    return right / len(data)
+
+
+def attacked_accuracy(model: nn.Module, data: Dataset, objective: Attacking, seed: int = 0) -> float:
+    """Share of images still classified correctly after the attack of an objective."""
+    generator = torch.Generator().manual_seed(seed)
+    right = 0
+    for chosen in torch.arange(len(data)).split(512):
+        x, y = data.batch(chosen)
+        attacked = objective.attack(model, x, y, generator)
+        with torch.no_grad():
+            right += int((forward(model, attacked).argmax(dim=1) == y).sum())
     return right / len(data)

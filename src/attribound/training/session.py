@@ -1,7 +1,7 @@
 """Train a model from beginning to end: weights, card and a checkpoint to resume from."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,11 @@ from attribound.files import check_target, write_whole
 from attribound.models import Denoiser
 from attribound.noise import Gaussian, Noise
 from attribound.rounding import percent
-from attribound.training.base import Objective
+from attribound.training.base import Attacking, Objective
 from attribound.training.denoise import Denoise, measure_denoising
-from attribound.training.loop import Progress, Report, Schedule, accuracy, fit
+from attribound.training.loop import Progress, Report, accuracy, attacked_accuracy, fit
+from attribound.training.phases import Phase
+from attribound.training.schedule import Schedule
 
 
 def train(
@@ -32,8 +34,10 @@ def train(
     schedule: Schedule,
     out: Path,
     *,
+    then: Sequence[Phase] = (),
     noise: Noise | None = None,
     patience: int | None = None,
+    start: str | None = None,
     command: str = "",
     report: Report = lambda epoch, loss: None,
     progress: Progress = lambda what, done, total: None,
@@ -48,33 +52,30 @@ def train(
         objective: the loss.
         schedule: how long and how fast.
         out: file of the weights; `out`.checkpoint holds the state of an unfinished training.
+        then: further phases, each from where the one before ended.
         noise: law under which the accuracy is measured too; default Gaussian 0.25.
         patience: stop after this many epochs without a smaller loss, counted from where this call began.
+        start: name of the weights that the model came with, for the card.
         command: what the user typed, for the card.
         report: called after each epoch.
         progress: called after each step.
     """
-    if not len(test):
-        raise ArgumentError(f"{test.name} is empty")
-    if out.suffix != ".safetensors":
-        raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
-    _check_denoising(model, data, test, objective)
-    for part in () if _denoises(objective) else (data, test):
-        part.check_labelled("training")
-        if beyond := labels_beyond(part, look_at(model.eval(), data.image(0)).classes):
-            raise ArgumentError(beyond)
-    checkpoint = out.with_name(out.name + ".checkpoint")
-    for file in (out, out.with_suffix(".json"), checkpoint):
+    phases = [Phase(objective, schedule), *then]
+    checkpoints = [_checkpoint(out, number) for number in range(len(phases))]
+    _check(model, data, test, phases, out, patience)
+    for file in (out, out.with_suffix(".json"), *checkpoints):
         check_target(file)
-    fit(model, data, objective, schedule, _patient(report, patience), checkpoint, progress)
+    for phase, checkpoint in zip(phases, checkpoints, strict=True):
+        fit(model, data, phase.objective, phase.schedule, _patient(report, patience), checkpoint, progress)
     card = {
         "architecture": architecture,
         "data": data.name,
         "training_inputs": len(data),
-        "objective": repr(objective),
-        "schedule": asdict(schedule),
+        **({} if start is None else {"start": start}),
+        **_described(phases[-1]),
+        **({"before": [_described(phase) for phase in phases[:-1]]} if then else {}),
         "command": command,
-        **_figures(model, test, objective, noise or Gaussian(0.25)),
+        **_figures(model, test, phases[-1].objective, noise or Gaussian(0.25)),
         **({"test_is_training": True} if test is data else {}),
         **({"features": list(data.features)} if data.features else {}),
         "date": datetime.now(UTC).date().isoformat(),
@@ -82,8 +83,18 @@ def train(
     weights = {name: value.contiguous() for name, value in model.state_dict().items()}
     write_whole(out.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
     write_whole(out, save(weights))
-    checkpoint.unlink(missing_ok=True)
+    for checkpoint in checkpoints:
+        checkpoint.unlink(missing_ok=True)
     return card
+
+
+def _checkpoint(out: Path, number: int) -> Path:
+    """One file per phase: that of a finished phase holds the weights that the next one starts from."""
+    return out.with_name(f"{out.name}.checkpoint{number + 1 if number else ''}")
+
+
+def _described(phase: Phase) -> dict[str, Any]:
+    return {"objective": repr(phase.objective), "schedule": asdict(phase.schedule)}
 
 
 def summary(card: dict[str, Any]) -> str:
@@ -92,10 +103,31 @@ def summary(card: dict[str, Any]) -> str:
     inputs = f"({card['test_inputs']:,} inputs of {card['test_data']}{learnt})"
     if "psnr" in card:
         return ", ".join(f"{value:.2f} dB at sigma {level}" for level, value in card["psnr"].items()) + f" {inputs}"
+    attacked = card.get("test_accuracy_attacked")
+    under = "" if attacked is None else f", {percent(attacked, 2)} under the attack of its training"
     return (
         f"accuracy {percent(card['test_accuracy'], 2)}, {percent(card['test_accuracy_noisy'], 2)} under "
-        f"{card['noise']['kind']} noise of sigma {card['noise']['sigma']:.3g} {inputs}"
+        f"{card['noise']['kind']} noise of sigma {card['noise']['sigma']:.3g}{under} {inputs}"
     )
+
+
+def _check(
+    model: nn.Module, data: Dataset, test: Dataset, phases: Sequence[Phase], out: Path, patience: int | None
+) -> None:
+    """Raise ArgumentError for what cannot be trained, before anything is."""
+    for part in (data, test):
+        if not len(part):
+            raise ArgumentError(f"{part.name} is empty")
+    if out.suffix != ".safetensors":
+        raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
+    if patience is not None and len(phases) > 1:
+        raise ArgumentError(f"expected one phase with --patience, got {len(phases)}")
+    for phase in phases:
+        _check_denoising(model, data, test, phase.objective)
+        for part in () if _denoises(phase.objective) else (data, test):
+            part.check_labelled("training")
+            if beyond := labels_beyond(part, look_at(model.eval(), data.image(0)).classes):
+                raise ArgumentError(beyond)
 
 
 def _check_denoising(model: nn.Module, data: Dataset, test: Dataset, objective: Objective) -> None:
@@ -109,15 +141,24 @@ def _check_denoising(model: nn.Module, data: Dataset, test: Dataset, objective: 
             raise ArgumentError(f"expected colour pictures (3, H, W) to denoise, got {other} in {test.name}")
 
 
-def _denoises(objective: Objective) -> bool:
-    """Whether the objective is denoising, whatever it is wrapped in."""
+def _innermost(objective: Objective) -> Objective:
+    """The objective, whatever it is wrapped in."""
     while hasattr(objective, "base"):
         objective = objective.base
-    return isinstance(objective, Denoise)
+    return objective
+
+
+def _denoises(objective: Objective) -> bool:
+    return isinstance(_innermost(objective), Denoise)
 
 
 def _figures(model: nn.Module, test: Dataset, objective: Objective, noise: Noise) -> dict[str, Any]:
-    return measure_denoising(model, test) if _denoises(objective) else measure(model, test, noise)
+    if _denoises(objective):
+        return measure_denoising(model, test)
+    inner = _innermost(objective)
+    attacked = attacked_accuracy(model, test, inner) if isinstance(inner, Attacking) else None
+    figures = measure(model, test, noise)
+    return figures if attacked is None else {**figures, "test_accuracy_attacked": attacked}
 
 
 def measure(model: nn.Module, test: Dataset, noise: Noise) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Every statement by its name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attribound.bounds.shares import claim
@@ -14,6 +14,7 @@ from attribound.errors import ArgumentError
 
 if TYPE_CHECKING:
     from attribound.certificates.certificate import Certificate
+    from attribound.sampling.statistic import Statistic
 
 STATEMENTS: dict[str, type[Statement]] = {
     statement.name: statement
@@ -67,3 +68,9 @@ def asked_again(certificate: "Certificate") -> dict[str, Any]:
         for one in STATEMENTS.values()
         if one.option is not None and one.made(certificate.evidence)
     }
+
+
+def statistics(*, cosines: Sequence[float] = (0.8, 0.9), **asked: Any) -> "list[Statistic]":
+    """What a certificate that is asked for this collects."""
+    statements = ask(asked, Asking("the method", 1, tuple(cosines)))
+    return [one for statement in statements for one in statement.statistics()]

@@ -1,5 +1,5 @@
 const STYLES = ["c0", "c1", "c2", "c3", "c4", "c5"];
-const EPSILON = "epsilon: l2 size of the change";
+const EPSILON = `epsilon: the change's ${data.size}`;
 const stops = Array.from({ length: data.scale.count }, (_, place) => (place + 1) * data.scale.step);
 const amount = (units) => units / 10 ** data.scale.digits;
 

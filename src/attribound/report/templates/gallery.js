@@ -25,7 +25,7 @@ function attackText(row) {
 
 function caption(row, key) {
   const detail = data.details[row], cosine = detail.cosines[key];
-  if (key === "change") return `the change, l2 size ${detail.change.length}, times ${detail.change.factor}`;
+  if (key === "change") return `the change, ${data.size} ${detail.change.length}, times ${detail.change.factor}`;
   return cosine === undefined ? NAMES[key] : `${NAMES[key]}, cosine ${cosine}`;
 }
 

@@ -16,6 +16,7 @@ from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
 from attribound.runs.engines.parents import deaf, die_with
 from attribound.runs.tasks import Outcome, Task
 from attribound.runs.work import Job, Worker
+from attribound.threads import limited
 
 _POLL_SECONDS = 0.5
 _worker: Worker | None = None
@@ -34,16 +35,12 @@ class Local(Engine):
 
 
 def _here(job: Job, tasks: Sequence[Task], stop: Stop) -> Iterator[Outcome]:
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
+    with limited(1):
         worker = Worker(job)
         for task in tasks:
             if stop():
                 return
             yield worker.run(task)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _processes(job: Job, tasks: Sequence[Task], stop: Stop, workers: int) -> Iterator[Outcome]:

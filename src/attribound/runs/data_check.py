@@ -1,0 +1,67 @@
+"""Are a run's records about its data? Inputs, labels, and names of features and classes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import msgspec
+
+from attribound.certificates.record import Record
+from attribound.certification.reopen import Opener
+from attribound.data import Dataset
+from attribound.errors import AttriboundError
+from attribound.hashes import input_hash
+from attribound.runs.store import Store
+
+
+@final
+@dataclass(frozen=True)
+class DataCheck:
+    """The data of a run, opened again.
+
+    Attributes:
+        source: the data.
+        order: the inputs that the run was asked for.
+        labelled: whether records have labels.
+        of_run: what the run as a whole says wrongly of the data.
+    """
+
+    source: Dataset
+    order: Sequence[int]
+    labelled: bool
+    of_run: Sequence[str]
+
+    @classmethod
+    def of(cls, store: Store, opener: Opener) -> "DataCheck | None":
+        """Open a run's data; None if it was made from certificates, which name none."""
+        config = store.config
+        if not config.data_sha256:
+            return None
+        source = opener.source(config.data)
+        labelled = any(isinstance(one, Record) and one.label is not None for one in store.records())
+        problems = []
+        if source.sha256() != config.data_sha256:
+            problems.append(f"{source.name} is not what it was made from: the hash of the data differs")
+        classes, features = store.recall("classes"), store.recall("features")
+        if classes != list(source.classes) and (labelled or classes):  # labels in doubt have no names
+            problems.append(f"its names of classes are not those of {source.name}")
+        if features != list(source.features):
+            problems.append(f"its names of features are not those of {source.name}")
+        order = source.order(config.seed if config.shuffle else None, config.items)
+        return cls(source, order, labelled, problems)
+
+    def problems(self, record: Record) -> list[str]:
+        """What a record says wrongly of its input."""
+        name, item = self.source.name, record.item
+        try:
+            x, label = self.source.image(item), self.source.label(item)
+        except (AttriboundError, IndexError):
+            return [f"{name} has no input {item} that can be read"]
+        found = []
+        if input_hash(x) != record.input_sha256:
+            found.append(f"item {item} of {name} is not the input that was certified")
+        if record.label != (label if self.labelled else None):
+            found.append(f"has label {record.label}, {name} says {label}")
+        if record.features not in (msgspec.UNSET, self.source.features):
+            found.append(f"names features that {name} does not have, or not in this order")
+        return found

@@ -59,10 +59,8 @@ def train(
     if out.suffix != ".safetensors":
         raise ArgumentError(f"expected --out FILE.safetensors, got {out}")
     _check_denoising(model, data, test, objective)
-    for part in () if _denoises(objective) else (data, test):
-        part.check_labelled("training")
-        if beyond := labels_beyond(part, look_at(model.eval(), data.image(0)).classes):
-            raise ArgumentError(beyond)
+    if not _denoises(objective):
+        _check_labels(model, data, test)
     checkpoint = out.with_name(out.name + ".checkpoint")
     for file in (out, out.with_suffix(".json"), checkpoint):
         check_target(file)
@@ -107,6 +105,14 @@ def _check_denoising(model: nn.Module, data: Dataset, test: Dataset, objective: 
             raise ArgumentError(f"expected square colour pictures (3, N, N) to denoise, got {shape} in {data.name}")
         if len(other) != 3 or other[0] != 3:
             raise ArgumentError(f"expected colour pictures (3, H, W) to denoise, got {other} in {test.name}")
+
+
+def _check_labels(model: nn.Module, data: Dataset, test: Dataset) -> None:
+    """Raise unless every input has a label, and the model a class for it."""
+    for part in (data, test):
+        part.check_labelled("training")
+        if beyond := labels_beyond(part, look_at(model.eval(), data.image(0)).classes):
+            raise ArgumentError(beyond)
 
 
 def _denoises(objective: Objective) -> bool:

@@ -228,6 +228,6 @@ def test_a_proof_that_nobody_can_check_is_shown_wherever_it_counts(run, tmp_path
     assert told in repr(certificate)
     assert told in certificate.explain(0.1, 0.001)
     assert told in certificate._repr_html_()
-    for command in (["show"], ["verify"], ["gate", "--cosine", "0.1", "--epsilon", "0.001"]):
+    for command in (["show"], ["verify"], ["gate", "--cosine", "0.1", "--epsilon", "0.001", "--share", "0.5"]):
         cli.run([command[0], str(run), *command[1:]])
         assert told in " ".join(capsys.readouterr().out.split()), command

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from attribound.limits import read_bytes
+
 _MOST = 8
 _COLUMNS = ("feature_names", "feature_names_in_", "features")
 
@@ -38,7 +40,7 @@ def stated_columns(model: Any, spec: str = "") -> tuple[str, ...]:
     if card is None or not card.is_file():
         return ()
     try:
-        stored = json.loads(card.read_bytes())
+        stored = json.loads(read_bytes(card))
     except (OSError, ValueError, RecursionError):  # a file that is no card says nothing
         return ()
     return _names(stored.get("features")) if isinstance(stored, dict) else ()

@@ -26,8 +26,10 @@ ROOMS = (
     "models",
     "data",
     "fields",
+    "changes",
     "sampling",
     "certificates",
+    "tolerance",
     "attacks",
     "search",
     "training",
@@ -60,7 +62,7 @@ FLOORS = {
     "msgspec": {"certificates", "attacks", "runs", "report"},
     "safetensors": {"models", "training", "data"},
     "pyarrow": {"data", "runs"},
-    "PIL": {"data", "report", "paper"},
+    "PIL": {"changes", "data", "report", "paper"},
 }
 """Libraries that belong to some rooms only."""
 

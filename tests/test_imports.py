@@ -29,7 +29,7 @@ ROOMS = (
     "changes",
     "sampling",
     "certificates",
-    "tolerance",
+    "tolerances",
     "attacks",
     "search",
     "training",

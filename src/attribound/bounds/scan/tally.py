@@ -111,6 +111,11 @@ class Tally:
         self._moments = np.zeros((self.blocks, size, size)) if size <= DENSE else np.zeros(self.blocks)
         self._hits, self._counts = np.zeros(grid.groups), np.zeros(grid.groups, np.int64)
 
+    @property
+    def size(self) -> int:
+        """Numbers in a map."""
+        return self._design.size
+
     def groups_of(self, block: int) -> npt.NDArray[np.int64]:
         """The groups of a block."""
         first = block * self.block_groups

@@ -82,11 +82,15 @@ class Tolerance:
 
         What holds at a cosine that was asked holds at every smaller one.
         """
+        return self.reaches[self._asked(cosine)]
+
+    def _asked(self, cosine: float) -> float:
+        """The smallest cosine asked that is not smaller."""
         fitting = [asked for asked in self.reaches if asked >= cosine]
         if not fitting:
             asked = ", ".join(map(exact_text, self.reaches))
             raise ArgumentError(f"expected a `cosine` of at most one that was asked ({asked}), got {cosine:g}")
-        return self.reaches[min(fitting)]
+        return min(fitting)
 
     @property
     def breaks(self) -> Break | None:
@@ -99,8 +103,8 @@ class Tolerance:
 
     def words(self, cosine: float | None = None) -> str:
         """What exactly is said, in one sentence; by default at the first cosine asked."""
-        asked = next(iter(self.reaches)) if cosine is None else cosine
-        interval = self.reach(asked)
+        asked = next(iter(self.reaches)) if cosine is None else self._asked(cosine)
+        interval = self.reaches[asked]
         if interval is None:
             return f"{self.name}: nothing is proved at cosine {asked:g}, not even without a change."
         return (
@@ -125,9 +129,9 @@ class Tolerance:
         if isinstance(self.change, Finite):
             return f"{made}{back} Exact: every alternative was tried. Nothing is said about any other change."
         adds = (
-            " Changes add up, so it also holds for an input that was changed before."
+            " Changes add up, so it is also what the program computes if it is given the changed input."
             if self.change.adds_up
-            else " It is about inputs made from this one; such changes do not exactly add up."
+            else " It is about changed inputs made from this one; such changes do not exactly add up."
         )
         sure = f" Proved with confidence {confidence(self.alpha)}." if self.proof == "alpha" else ""
         guess = " NOT a certificate: the limit is only assumed." if self.proof == "assumed" else ""

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from attribound.bounds.scan import map_reach, plan_grid
+from attribound.changes import Rotation
 from attribound.errors import ArgumentError, FieldError, LimitError, NonFiniteError
-from attribound.fields import Proved, Unit
+from attribound.fields import Explanation, Proved, Unit
 from attribound.sampling.along import Along
 from attribound.sampling.listed import try_all
 from attribound.sampling.scan import Scan
@@ -66,6 +67,19 @@ def test_a_random_field_has_fresh_randomness_at_every_draw():
     assert len(torch.unique(seen.maps[:, 0])) == 64
     again = along.look(torch.zeros(64, dtype=torch.float64), torch.Generator().manual_seed(1))
     assert not torch.equal(seen.maps, again.maps)
+
+
+def test_maps_are_brought_back_below_the_limit():
+    """After turning a map back its corners are lost: only then is it scaled to length 1."""
+
+    class Corners(Turning):
+        def explain(self, inputs, target, *, generator=None, create_graph=False):
+            return Explanation(inputs.mean(dim=1))
+
+    x = torch.rand(1, 12, 12, generator=torch.Generator().manual_seed(0))
+    along = Along(Unit(Corners()), Rotation(45), x, 0)
+    seen = along.look(torch.tensor([0.0, 20.0, 45.0], dtype=torch.float64), torch.Generator())
+    torch.testing.assert_close(seen.maps.norm(dim=1), torch.ones(3, dtype=torch.float64))
 
 
 def test_the_reference_may_be_given():

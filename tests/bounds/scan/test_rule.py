@@ -235,11 +235,57 @@ def test_the_curve_is_above_the_truth_and_not_far():
     assert 0.0 in curve.t
 
 
-@pytest.mark.parametrize("hits", [0, 40, 64])
-def test_bets_on_shares_agree_with_the_reference(hits):
-    threshold, bet = 0.51, 1.2
-    direct = hits * np.log1p(bet * (1 - threshold)) + (64 - hits) * np.log1p(-bet * threshold)
-    assert direct == pytest.approx(reference.wealth(hits, 64, threshold, bet))
+def walked(holds, grid):
+    """The walk outward, step by step."""
+    ends = []
+    for step in (-1, 1):
+        j, last = grid.left, None
+        while 0 <= j < len(holds) and holds[j]:
+            last, j = grid.positions[j], j + step
+        ends.append(last)
+    return tuple(ends)
+
+
+@pytest.mark.parametrize("low", [-30, 0])
+def test_each_side_has_half_of_alpha_and_stops_at_the_first_failure(low):
+    rng = np.random.default_rng(8)
+    windows = scanned(turning(2, noise=0.6, rng=rng), low=low, high=30, window=4, draws=900, rng=rng)
+    alpha, sides = 0.2, 2 if low else 1
+    holds = _margins(windows, Cone(0.8), alpha / sides) > 0
+    assert map_reach(windows, cosine=0.8, alpha=alpha) == walked(holds, windows.design.grid)
+    assert holds[windows.design.grid.left]
+    assert not holds.all()
+
+
+def test_bets_on_shares_agree_with_the_reference():
+    rng = np.random.default_rng(9)
+    windows = scanned(
+        turning(0.0), high=10, window=2, draws=700, rng=rng, hits=lambda t: rng.random(len(t)) < 1 - np.abs(t) / 12
+    )
+    grid, alpha = windows.design.grid, 0.1
+    threshold = 0.5 + 1 / (4 * grid.half)
+    bets = windows.design.share_bets(threshold + 1e-7)
+    holds = [
+        reference.wealth(round(share * windows.draws), windows.draws, threshold, bet) > math.log(2 / alpha)
+        for share, bet in zip(windows.shares, bets, strict=True)
+    ]
+    assert share_reach(windows, alpha=alpha) == walked(holds, grid)
+    assert not all(holds)
+
+
+def test_the_curve_pays_for_each_of_its_positions():
+    rng = np.random.default_rng(10)
+    windows = scanned(turning(2, noise=0.4, rng=rng), high=20, window=4, draws=1500, rng=rng)
+    curve = angle_curve(windows, alpha=0.1)
+    positions = windows.design.grid.positions
+    for t, proved in zip(curve.t[::9], curve.proved[::9], strict=True):
+        j = int(np.argmin(np.abs(positions - t)))
+        angle = 91
+        while (
+            angle > 1 and _margins(windows, Cone(max(math.cos(math.radians(angle - 1)), 0)), 0.1 / len(curve.t))[j] > 0
+        ):
+            angle -= 1
+        assert proved == pytest.approx(angle)
 
 
 def test_the_class_reaches_to_where_it_changes():

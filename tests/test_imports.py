@@ -28,9 +28,11 @@ ROOMS = (
     "models",
     "data",
     "fields",
+    "changes",
     "sampling",
     "certificates",
     "certification",
+    "tolerances",
     "attacks",
     "search",
     "training",
@@ -63,7 +65,7 @@ FLOORS = {
     "msgspec": {"certificates", "certification", "attacks", "runs", "report"},
     "safetensors": {"models", "training", "data"},
     "pyarrow": {"data", "runs"},
-    "PIL": {"data", "report", "paper"},
+    "PIL": {"changes", "data", "report", "paper"},
 }
 """Libraries that belong to some rooms only."""
 

@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from attribound.certification.certifier import Certifier as Certifier
     from attribound.certification.certifier import certify as certify
     from attribound.certification.certifier import certify_batch as certify_batch
+    from attribound.changes import Blur as Blur
+    from attribound.changes import Brightness as Brightness
+    from attribound.changes import Contrast as Contrast
+    from attribound.changes import Flip as Flip
+    from attribound.changes import Gamma as Gamma
+    from attribound.changes import HiddenWord as HiddenWord
+    from attribound.changes import Jpeg as Jpeg
+    from attribound.changes import ResizeMethod as ResizeMethod
+    from attribound.changes import Rotation as Rotation
+    from attribound.changes import Saturation as Saturation
+    from attribound.changes import Shift as Shift
+    from attribound.changes import Warmth as Warmth
+    from attribound.changes import Zoom as Zoom
     from attribound.errors import AttriboundError as AttriboundError
     from attribound.fields import Absolute as Absolute
     from attribound.fields import Assumed as Assumed
@@ -46,6 +59,8 @@ if TYPE_CHECKING:
     from attribound.report.words import highlight as highlight
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
+    from attribound.tolerances import Sheet as Sheet
+    from attribound.tolerances import tolerance as tolerance
 
 _HOMES = {
     "attack": "attacks",
@@ -59,6 +74,9 @@ _HOMES = {
     "TopK": "sampling",
     "Certificate": "certificates.certificate",
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certification.certifier"),
+    **dict.fromkeys(("Sheet", "tolerance"), "tolerances"),
+    **dict.fromkeys(("Rotation", "Zoom", "Contrast", "Gamma", "Blur", "Saturation", "Brightness"), "changes"),
+    **dict.fromkeys(("Warmth", "Shift", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),

@@ -31,6 +31,8 @@ class Purpose(StrEnum):
     REPLAY = "replay"
     BASELINE = "baseline"
     FIGURE = "figure"
+    SCAN = "scan"
+    BREAK = "break"
 
 
 def stream(

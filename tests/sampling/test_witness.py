@@ -8,8 +8,8 @@ from attribound.baselines import center_smoothing, pixel_votes
 from attribound.certification.certifier import certify
 from attribound.errors import FieldError
 from attribound.fields import Centred, IntegratedGradients, Saliency, Unit
-from attribound.fields.exchange import SIDES, Call, moved
-from attribound.fields.families import Around
+from attribound.fields.exchange import Call
+from attribound.fields.families import SIDES, Around, moved
 from attribound.models.architectures import make_model
 from attribound.noise import Gaussian
 from attribound.sampling.witness import Witness

@@ -4,7 +4,6 @@ A kernel adds one row's numbers in one order, whatever the other rows hold, so t
 backends add in no fixed order. There identical calls differ too, and a few times that measured difference is allowed.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from attribound.errors import FieldError
 from attribound.fields.base import Explanation, Field, forward
-from attribound.fields.families import Family
+from attribound.fields.families import Family, Side
 
 Seen = Literal["same", "unsteady", "outputs", "maps"]
 """What an exchange shows: nothing; identical calls differ; outputs, or only maps, change with the other rows."""
@@ -24,11 +23,6 @@ _REPEATS, _SPARE = 3, 4.0
 """Identical calls made once a difference shows, and how many times the largest of theirs is allowed."""
 _OFFSET_ROUNDING = 2.0**-20
 """Rounding of a number common to all classes, relative to it: such a number cancels wherever classes are compared."""
-_FAR = 3.0
-
-Side = Literal["reversed", "above", "below"]
-SIDES: tuple[Side, ...] = ("reversed", "above", "below")
-"""Where rows go that are moved away: see `moved`."""
 
 
 @final
@@ -72,9 +66,9 @@ class Call:
 
         Args:
             kept: numbers of the rows that stay.
-            side: where the others go.
+            side: where the others go; see `Family.exchanged`.
         """
-        other = self.again(moved(self.shifts, kept, side))
+        other = self.again(self.family.exchanged(self.shifts, kept, side))
         if _equal(self.answer, other, kept):
             return "same"
         # Only now are identical calls worth their cost.
@@ -87,26 +81,6 @@ class Call:
         if outputs_changed > _SPARE * outputs + _OFFSET_ROUNDING:
             return "outputs"
         return "maps" if maps_changed > _SPARE * maps else "same"
-
-
-def moved(shifts: Tensor, kept: Tensor, side: Side) -> Tensor:
-    """The changes, with all rows but `kept` moved far away: to three times their size or so.
-
-    "above" and "below" move every number up or down. "reversed" turns the mean of the batch over: it then
-    points the other way and is longer by the square root of the rows, about as long as one row's noise. Whatever hangs
-    on the side on which the batch's mean lies, in any direction, comes out the other way.
-    """
-    away = shifts.double()
-    if side == "reversed":
-        far, rows = -_FAR * away, len(shifts)
-        far[kept] = away[kept]
-        lacking = -math.sqrt(rows) * away.sum(dim=0) - far.sum(dim=0)
-        far += lacking / max(rows - len(kept), 1)
-    else:
-        far = away.abs() * (_FAR if side == "above" else -_FAR)
-    others = far.to(shifts.dtype)
-    others[kept] = shifts[kept]
-    return others
 
 
 def refuse(field: Field, seen: Seen) -> None:

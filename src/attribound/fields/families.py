@@ -4,15 +4,22 @@ Everything that draws or attacks sees a family and parameters t, never an input:
 family knows how a change is made.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Self, final
+from typing import Literal, Self, final
 
 import torch
 from torch import Tensor
 
 from attribound.fields.base import Explanation, Field, forward
 from attribound.noise import Noise, working_dtype
+
+_FAR = 3.0
+
+Side = Literal["reversed", "above", "below"]
+SIDES: tuple[Side, ...] = ("reversed", "above", "below")
+"""Where rows go that are moved away: see `moved`."""
 
 
 class Family(ABC):
@@ -59,6 +66,10 @@ class Family(ABC):
     def noise(self, noise: Noise, count: int, generator: torch.Generator) -> Tensor:
         """(count, ...) independent noise on the parameters; an error where their precision cannot hold it."""
         return noise.draw(count, self.origin, generator)
+
+    def exchanged(self, shifts: Tensor, kept: Tensor, side: "Side") -> Tensor:
+        """The changes of a batch, with all rows but `kept` exchanged for others that are allowed and far away."""
+        return moved(shifts, kept, side)
 
     @final
     def prediction(self) -> int:
@@ -120,3 +131,23 @@ def noisy(x: Tensor, noise: Noise, count: int, generator: torch.Generator) -> Te
 def plus(x: Tensor, t: Tensor) -> Tensor:
     """X + t in the precision of x, added in at least float32; differentiable in both."""
     return (x.to(working_dtype(x.dtype)) + t).to(x.dtype)
+
+
+def moved(shifts: Tensor, kept: Tensor, side: Side) -> Tensor:
+    """The changes, with all rows but `kept` moved far away: to three times their size or so.
+
+    "above" and "below" move every number up or down. "reversed" turns the mean of the batch over: it then
+    points the other way and is longer by the square root of the rows, about as long as one row's noise. Whatever hangs
+    on the side on which the batch's mean lies, in any direction, comes out the other way.
+    """
+    away = shifts.double()
+    if side == "reversed":
+        far, rows = -_FAR * away, len(shifts)
+        far[kept] = away[kept]
+        lacking = -math.sqrt(rows) * away.sum(dim=0) - far.sum(dim=0)
+        far += lacking / max(rows - len(kept), 1)
+    else:
+        far = away.abs() * (_FAR if side == "above" else -_FAR)
+    others = far.to(shifts.dtype)
+    others[kept] = shifts[kept]
+    return others

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from attribound.errors import FieldError
 from attribound.fields.base import Explanation, Field, Model, Target, Wrapper, forward, innermost
-from attribound.fields.exchange import SIDES, Call, Seen, refuse
-from attribound.fields.families import Family
+from attribound.fields.exchange import Call, Seen, refuse
+from attribound.fields.families import SIDES, Family
 from attribound.fields.saliency import Saliency
 
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-2, torch.float16: 5e-2, torch.bfloat16: 5e-2}
@@ -51,8 +51,9 @@ def independent(family: A, shifts: Tensor, generator: torch.Generator) -> A:
         generator: of the field's randomness.
     """
     field, target = family.field, family.target
-    # As many on the other side at three times the distance: unlike company for every row.
-    points = family.inputs(torch.cat([shifts[:_ROWS], -3 * shifts[:_ROWS]]))
+    # As many on the other side, far away: unlike company for every row.
+    near, nobody = shifts[:_ROWS], torch.arange(0, device=shifts.device)
+    points = family.inputs(torch.cat([near, family.exchanged(near, nobody, "reversed")]))
     _check_outputs_alone(field.model, points)
     if field.random:
         _check_own_randomness(family, len(shifts), generator)

@@ -7,7 +7,8 @@ from typing import final
 
 import torch
 
-from attribound.fields.exchange import SIDES, Call, Side, refuse
+from attribound.fields.exchange import Call, refuse
+from attribound.fields.families import SIDES, Side
 from attribound.randomness import Purpose, stream
 
 _SHARE = 0.01

@@ -1,0 +1,126 @@
+"""What a scan proves: positions, the walk outward from 0, and the curve. Equation numbers: docs/theory/scan.md."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from attribound.bounds.scan.directions import ROUNDING, Cone, sphere_maximum
+from attribound.bounds.scan.loss import curvature
+from attribound.bounds.scan.tally import Windows
+from attribound.checks import FloatArray
+
+Side = float | None
+Marks = npt.NDArray[np.bool_]
+
+_CURVE_POSITIONS = 65
+_CURVE_ANGLES = np.radians(np.arange(90, 0, -1))
+"""Angles of the curve, downward: fixed beforehand."""
+
+
+@final
+@dataclass(frozen=True)
+class Curve:
+    """Angles between the window means and the reference, in degrees.
+
+    Attributes:
+        t: (k,) positions.
+        proved: (k,) with probability at least 1 - alpha all angles are at most these; nan where nothing is proved.
+        sampled: (k,) angles of the sampled means.
+    """
+
+    t: FloatArray
+    proved: FloatArray
+    sampled: FloatArray
+
+
+def map_reach(windows: Windows, *, cosine: float, alpha: float) -> tuple[Side, Side]:
+    """How far the map keeps its cosine with the reference on the left and on the right; None: not even at 0.
+
+    With probability at least 1 - alpha: for every t between the two ends the window mean has at least this cosine with
+    the reference (docs/theory/scan.md). Cosine and alpha are fixed before the draws. A grid with one side spends all of
+    alpha on it.
+
+    Args:
+        windows: the tally of whole rounds.
+        cosine: in [0, 1).
+        alpha: failure probability.
+    """
+    return _both_ways(_margins(windows, Cone(cosine), alpha / _sides(windows)) > 0, windows)
+
+
+def share_reach(windows: Windows, *, alpha: float, floor: float = 0.5) -> tuple[Side, Side]:
+    """How far the class asked for keeps more than `floor` of the window, on the left and on the right.
+
+    With probability at least 1 - alpha it does for every t between the two ends. Bets: docs/theory/scan.md.
+    """
+    grid = windows.design.grid
+    threshold = floor + 1 / (4 * grid.half) + ROUNDING
+    bets = windows.design.share_bets(threshold)
+    hits = windows.shares * windows.draws
+    wealth = hits * np.log1p(bets * (1 - threshold)) + (windows.draws - hits) * np.log1p(-bets * threshold)
+    return _both_ways(wealth > math.log(_sides(windows) / alpha) + ROUNDING, windows)
+
+
+def angle_curve(windows: Windows, *, alpha: float) -> Curve:
+    """A proved angle at some positions, all at once with probability at least 1 - alpha."""
+    grid = windows.design.grid
+    count = grid.left + grid.right + 1
+    chosen = np.unique(np.concatenate([np.linspace(0, count - 1, _CURVE_POSITIONS).astype(np.int64), [grid.left]]))
+    proved, going = np.full(len(chosen), np.nan), np.ones(len(chosen), bool)
+    for angle in _CURVE_ANGLES:
+        # At each position down a fixed list of angles, to the first that is not proved: one event per position.
+        going &= _margins(windows, Cone(max(math.cos(angle), 0.0)), alpha / len(chosen), chosen) > 0
+        proved[going] = math.degrees(angle)
+        if not going.any():
+            break
+    return Curve(grid.positions[chosen], proved, np.degrees(windows.angles[chosen]))
+
+
+def _margins(windows: Windows, cone: Cone, alpha: float, chosen: npt.NDArray[np.int64] | None = None) -> FloatArray:
+    """By how much inequality (1) holds at the chosen positions (all: None); proved where positive."""
+    design, grid = windows.design, windows.design.grid
+    chosen = np.arange(len(windows.means)) if chosen is None else chosen
+    if not design.reference.any() or not 0 <= cone.cosine < 1:
+        return np.full(len(chosen), -np.inf)
+    least = design.least(cone)
+    kappa, least = design.bets(cone, alpha, least)[chosen], least[chosen]
+    speed = kappa / least
+    weight = curvature(kappa) * speed
+    error = math.log(1 / alpha) / (speed * windows.draws)
+    margins: FloatArray = _smallest(windows, cone, weight, chosen) - error - 1 / (2 * grid.half) - ROUNDING
+    return margins
+
+
+def _smallest(windows: Windows, cone: Cone, weight: FloatArray, chosen: npt.NDArray[np.int64]) -> FloatArray:
+    """At most min over e in E of <e, mean> - weight e^T S e, the left side of (1)."""
+    moments, covers = windows.moments, windows.covers[chosen]
+    if moments.ndim == 1:
+        simple = cone.smallest(windows.along[chosen], windows.across[chosen])
+        return simple - weight * moments[covers]
+    axes, sine, cosine = windows.axes, cone.sine, cone.cosine
+    linear = (cosine / 2) * axes.across[chosen] - (weight * sine * cosine)[:, None] * axes.aside[covers]
+    worst = sphere_maximum((weight * cosine**2)[:, None] * axes.values[covers], linear)
+    smallest: FloatArray = sine * windows.along[chosen] - weight * sine**2 * axes.inside[covers] - worst
+    return smallest
+
+
+def _both_ways(holds: Marks, windows: Windows) -> tuple[Side, Side]:
+    """Outward from 0 on both sides."""
+    grid = windows.design.grid
+    left, right = (_outward(side) for side in (holds[grid.left :: -1], holds[grid.left :]))
+    return (None if left is None else 0.0 - left * grid.step, None if right is None else right * grid.step)
+
+
+def _outward(holds: Marks) -> int | None:
+    """The last position before the first that is not proved."""
+    if not holds[0]:
+        return None
+    return len(holds) - 1 if holds.all() else int(np.argmin(holds)) - 1
+
+
+def _sides(windows: Windows) -> int:
+    """A change of one sign only has one side, with all of alpha."""
+    return 2 if windows.design.grid.left and windows.design.grid.right else 1

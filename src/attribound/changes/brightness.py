@@ -1,0 +1,74 @@
+"""Darker or brighter, warmer or colder, in whole grey levels."""
+
+from typing import Self, final
+
+import torch
+from torch import Tensor
+
+from attribound.changes.base import Finite, Parameter, both_ways, number, whole
+from attribound.changes.pictures import check_colours, check_levels, from_levels, levels_of, rows_of
+
+
+class _Levels(Finite):
+    """So many whole grey levels up or down."""
+
+    unit = "grey levels"
+
+    def __init__(self, levels: int) -> None:
+        """Allow up to `levels` of the 255 grey levels either way."""
+        self.levels = min(whole(type(self), levels), 255)
+
+    @classmethod
+    def parse(cls, amount: str) -> Self:
+        """NAME:100."""
+        return cls(whole(cls, number(cls, amount, ("",))))
+
+    @property
+    def spec(self) -> str:
+        """As people type it."""
+        return f"{self.name}:{self.levels}"
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Grey levels."""
+        return (Parameter(self.name, -self.levels, self.levels),)
+
+    def alternatives(self, x: Tensor) -> Tensor:
+        """Every whole number of grey levels but 0."""
+        return both_ways(self.levels)
+
+
+@final
+class Brightness(_Levels):
+    """Darker or brighter by whole grey levels of an 8-bit picture."""
+
+    name = "brightness"
+    made = "the same number of whole grey levels is added everywhere; what is beyond black or white is cut off"
+    example = "brightness:100"
+
+    def check(self, x: Tensor) -> None:
+        """Pictures of 8 bits only."""
+        check_levels(x, self.name)
+
+    def apply(self, x: Tensor, t: Tensor) -> Tensor:
+        """Add grey levels."""
+        return from_levels(levels_of(x) + rows_of(t, x), x)
+
+
+@final
+class Warmth(_Levels):
+    """Warmer or colder: as many grey levels more red as less blue."""
+
+    name = "warmth"
+    made = "whole grey levels are added to red and taken from blue; what is beyond black or white is cut off"
+    example = "warmth:30"
+
+    def check(self, x: Tensor) -> None:
+        """Pictures of 8 bits with colours only."""
+        check_colours(x, self.name)
+        check_levels(x, self.name)
+
+    def apply(self, x: Tensor, t: Tensor) -> Tensor:
+        """Add to red, take from blue."""
+        sides = torch.tensor([1.0, 0.0, -1.0], dtype=torch.float64, device=x.device).view(3, 1, 1)
+        return from_levels(levels_of(x) + rows_of(t, x) * sides, x)

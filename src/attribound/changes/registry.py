@@ -1,0 +1,104 @@
+"""Changes by the names that people type: rotation:30, zoom:20%, jpeg, everyday."""
+
+import difflib
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from attribound.changes.base import Change
+from attribound.changes.blur import Blur
+from attribound.changes.brightness import Brightness, Warmth
+from attribound.changes.contrast import Contrast
+from attribound.changes.flip import Flip
+from attribound.changes.gamma import Gamma
+from attribound.changes.jpeg import Jpeg
+from attribound.changes.rotation import Rotation
+from attribound.changes.saturation import Saturation
+from attribound.changes.shift import Shift
+from attribound.changes.words import HiddenWord
+from attribound.changes.zoom import Zoom
+from attribound.errors import ArgumentError
+
+EVERYDAY = "everyday"
+_SHIPPED: tuple[type[Change], ...] = (
+    *(Rotation, Zoom, Contrast, Gamma, Blur, Saturation),
+    *(Brightness, Warmth, Shift, Jpeg, Flip, HiddenWord),
+)
+_KINDS: dict[str, type[Change]] = {kind.name: kind for kind in _SHIPPED}
+"""A new change adds a file and a name here; one of your own is registered by a call."""
+
+_AXES = {"shift-x": "x", "shift-y": "y"}
+_SHIFT_PART = 10
+"""Everyday pictures are shifted by a tenth of their width."""
+
+
+def register(kind: type[Change]) -> type[Change]:
+    """Let people type the name of a change of your own; it may stand above its class as a decorator."""
+    if not (isinstance(kind, type) and issubclass(kind, Change)):
+        raise ArgumentError(f"expected a class of changes, got {kind!r}")
+    name = getattr(kind, "name", "")
+    if not isinstance(name, str) or not name or ":" in name or name in {EVERYDAY, *_AXES}:
+        raise ArgumentError(f"expected a change with a name without ':', got {name!r}")
+    if _KINDS.get(name, kind).__qualname__ != kind.__qualname__:
+        raise ArgumentError(f"a change called {name!r} is known already")
+    _KINDS[name] = kind
+    return kind
+
+
+def names() -> tuple[str, ...]:
+    """All names that people may type."""
+    return (*_KINDS, *_AXES, EVERYDAY)
+
+
+def parse_change(spec: str) -> Change:
+    """The change of one spec NAME or NAME:RANGE."""
+    name, _, amount = spec.strip().partition(":")
+    if name in _AXES:
+        return Shift(Shift.parse(amount).pixels, axis="x" if name == "shift-x" else "y")
+    if name not in _KINDS:
+        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(f"expected a change ({', '.join(names())}), got {name!r}{hint}")
+    return _KINDS[name].parse(amount)
+
+
+def make_changes(changes: Change | str | Sequence[Change | str], x: Tensor) -> tuple[Change, ...]:
+    """The changes asked for, each fit for x, no name twice.
+
+    Args:
+        changes: changes or specs; "everyday" stands for a good set for pictures.
+        x: the input.
+    """
+    asked = [changes] if isinstance(changes, Change | str) else list(changes)
+    made: list[Change] = []
+    for one in asked:
+        if isinstance(one, str) and one.strip() == EVERYDAY:
+            made += everyday(x)
+        elif isinstance(one, Change | str):
+            made.append(parse_change(one) if isinstance(one, str) else one)
+        else:
+            raise ArgumentError(f"expected a change such as Rotation(30) or 'rotation:30', got {one!r}")
+    if not made:
+        raise ArgumentError(f"expected at least one change ({', '.join(names())}), got none")
+    repeated = next((one.name for one in made if [other.name for other in made].count(one.name) > 1), None)
+    if repeated:
+        raise ArgumentError(f"expected every change once, got {repeated} twice")
+    for one in made:
+        one.check(x)
+    return tuple(made)
+
+
+def everyday(x: Tensor) -> list[Change]:
+    """What happens to pictures every day; colours only where there are some."""
+    Rotation(1).check(x)
+    colour: list[Change] = [Warmth(32)] if len(x) == 3 else []
+    return [
+        Rotation(30),
+        Zoom(25),
+        Contrast(2),
+        Blur(2),
+        Brightness(64),
+        *colour,
+        Shift(max(x.shape[2] // _SHIFT_PART, 1), axis="x"),
+        Jpeg(),
+    ]

@@ -1,0 +1,99 @@
+"""Shifted by whole pixels: a crop that is a little off."""
+
+from collections.abc import Sequence
+from typing import Literal, Self, final
+
+import torch
+from torch import Tensor
+
+from attribound.changes.base import Finite, Parameter, both_ways, number, whole
+from attribound.changes.pictures import as_pictures, check_picture
+from attribound.changes.warp import shifted
+from attribound.errors import ArgumentError
+
+Axis = Literal["x", "y", "both"]
+
+
+@final
+class Shift(Finite):
+    """Shifted right or down by up to so many whole pixels; "both": in every combination."""
+
+    name = "shift"
+    unit = "pixels"
+    made = "shifted by whole pixels; what comes from outside is black"
+    example = "shift:10"
+    moves = True
+
+    def __init__(self, pixels: int, axis: Axis = "both") -> None:
+        """Allow shifts of up to `pixels` along an axis, "x" (right) or "y" (down), or along both at once."""
+        if axis not in ("x", "y", "both"):
+            raise ArgumentError(f"expected `axis` 'x', 'y' or 'both' for shift, got {axis!r}")
+        self.pixels, self.axis, self.sizes = whole(type(self), pixels), axis, axis == "both"
+        self.name = "shift" if axis == "both" else f"shift-{axis}"
+
+    @classmethod
+    def parse(cls, amount: str) -> Self:
+        """shift:10 or shift:10px, both axes."""
+        return cls(whole(cls, number(cls, amount, ("", "px"))))
+
+    @property
+    def spec(self) -> str:
+        """As people type it."""
+        return f"{self.name}:{self.pixels}"
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Pixels to the right, pixels down."""
+        return tuple(Parameter(name, -self.pixels, self.pixels) for name in self._axes)
+
+    @property
+    def _axes(self) -> tuple[str, ...]:
+        return ("x", "y") if self.axis == "both" else (self.axis,)
+
+    def check(self, x: Tensor) -> None:
+        """Pictures that are larger than the shift."""
+        check_picture(x, self.name)
+        sides = {"x": x.shape[2], "y": x.shape[1]}
+        smallest = min(sides[axis] for axis in self._axes)
+        if self.pixels >= smallest:
+            raise ArgumentError(
+                f"expected a shift of fewer pixels than the picture has ({smallest}), got {self.name}:{self.pixels}"
+            )
+
+    def alternatives(self, x: Tensor) -> Tensor:
+        """Every whole shift but none at all: (N,), or (N, 2) along both axes."""
+        if self.axis != "both":
+            return both_ways(self.pixels)
+        steps = torch.arange(-self.pixels, self.pixels + 1).double()
+        pairs = torch.cartesian_prod(steps, steps)
+        return pairs[(pairs != 0).any(dim=1)]
+
+    def places(self, t: Tensor) -> Tensor:
+        """The larger of the two shifts, or the one with its sign."""
+        return t if t.ndim == 1 else t.abs().amax(dim=1)
+
+    def label(self, t: Tensor) -> str:
+        """Right and down."""
+        right, down = self._both(t[None])[0].tolist()
+        return f"{right:g} pixels right, {down:g} down"
+
+    def apply(self, x: Tensor, t: Tensor) -> Tensor:
+        """Copy pixels to their new places: nothing is interpolated."""
+        result = x.new_zeros(len(t), *x.shape)
+        height, width = x.shape[1:]
+        for row, (right, down) in zip(result, self._both(t).long().tolist(), strict=True):
+            part = x[:, max(-down, 0) : height - max(down, 0), max(-right, 0) : width - max(right, 0)]
+            row[:, max(down, 0) : height + min(down, 0), max(right, 0) : width + min(right, 0)] = part
+        return result
+
+    def back(self, maps: Tensor, t: Tensor, shape: Sequence[int]) -> Tensor:
+        """Shift maps back by the same part of their sides."""
+        sides = torch.tensor([shape[-1], shape[-2]], dtype=torch.float64)
+        return shifted(as_pictures(maps, self.name), -self._both(t) / sides).view(maps.shape)
+
+    def _both(self, t: Tensor) -> Tensor:
+        """(N, 2) shifts right and down."""
+        if t.ndim == 2:
+            return t
+        zeros = torch.zeros_like(t)
+        return torch.stack([t, zeros] if self.axis == "x" else [zeros, t], dim=1)

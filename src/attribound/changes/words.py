@@ -1,0 +1,75 @@
+"""One word of a text hidden."""
+
+from collections.abc import Sequence
+from typing import Self, final
+
+import torch
+from torch import Tensor
+
+from attribound.changes.base import Finite, Parameter
+from attribound.errors import ArgumentError
+
+
+@final
+class HiddenWord(Finite):
+    """Any one word of a text hidden; a text is its words' vectors (words, features)."""
+
+    name = "hidden-word"
+    unit = "words hidden"
+    made = "the vector of one word is replaced by that of no word"
+    example = "hidden-word"
+
+    def __init__(self, words: Sequence[str] = (), blank: Tensor | None = None) -> None:
+        """Hide words one by one.
+
+        Args:
+            words: the words themselves, to name them; default: their numbers.
+            blank: (features,) the vector of no word; default: zeros.
+        """
+        self.words, self.blank = tuple(words), blank
+
+    @classmethod
+    def parse(cls, amount: str) -> Self:
+        """Nothing but its name."""
+        if amount:
+            raise ArgumentError(f"expected hidden-word without a range, got hidden-word:{amount}")
+        return cls()
+
+    @property
+    def spec(self) -> str:
+        """As people type it."""
+        return self.name
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """How many words are hidden."""
+        return (Parameter(self.name, 0, 1),)
+
+    def check(self, x: Tensor) -> None:
+        """Texts only."""
+        if x.ndim != 2 or len(x) < 2:
+            raise ArgumentError(f"hidden-word needs a text (words, features) of 2 words or more, got {tuple(x.shape)}")
+        if self.words and len(self.words) != len(x):
+            raise ArgumentError(f"expected one word per vector ({len(x)}), got {len(self.words)} words")
+        if self.blank is not None and self.blank.shape != x.shape[1:]:
+            raise ArgumentError(f"expected a `blank` of {x.shape[1]} features, got shape {tuple(self.blank.shape)}")
+
+    def alternatives(self, x: Tensor) -> Tensor:
+        """The number of the hidden word."""
+        return torch.arange(len(x)).double()
+
+    def places(self, t: Tensor) -> Tensor:
+        """Each hides one word."""
+        return torch.ones(len(t), dtype=torch.float64)
+
+    def label(self, t: Tensor) -> str:
+        """The word, or its number."""
+        number = round(float(t))
+        return repr(self.words[number]) if self.words else f"word {number + 1}"
+
+    def apply(self, x: Tensor, t: Tensor) -> Tensor:
+        """Replace one vector in each copy."""
+        copies = x.repeat(len(t), 1, 1)
+        blank = torch.zeros_like(x[0]) if self.blank is None else self.blank.to(x)
+        copies[torch.arange(len(t)), t.long().to("cpu")] = blank
+        return copies

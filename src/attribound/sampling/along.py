@@ -1,0 +1,125 @@
+"""One input along one change: from parameters to bounded maps in the frame of the input."""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import torch
+from torch import Tensor
+
+from attribound.changes.base import Change
+from attribound.errors import ArgumentError, FieldError, NonFiniteError
+from attribound.fields.base import Explanation, Field
+from attribound.fields.bounded import Bounded, bounded
+from attribound.fields.exchange import Call
+from attribound.fields.families import Family, Side
+from attribound.sampling.draws import batch_rows, check_maps, predicted
+from attribound.sampling.witness import Witness
+
+
+@final
+@dataclass(frozen=True)
+class Seen:
+    """What the model and the field say at some parameters.
+
+    Attributes:
+        maps: (B, m) bounded maps in the frame of the input, float64 on the processor.
+        classes: (B,) the model's classes.
+    """
+
+    maps: Tensor
+    classes: Tensor
+
+
+@final
+@dataclass(frozen=True)
+class Along(Family):
+    """The family of maps that a change makes from an input.
+
+    Maps are brought back below the limit, so that the limit holds after it.
+
+    Attributes:
+        field: the bounded attribution.
+        change: what happens to the input.
+        x: the input.
+        target: the class that is explained.
+        batch: most rows per model call; None sizes it by the input.
+        start: the parameters of the origin; None: no change.
+    """
+
+    field: Bounded
+    change: Change
+    x: Tensor
+    target: int
+    batch: int | None = None
+    start: Tensor | None = None
+
+    @property
+    def origin(self) -> Tensor:
+        """One number per parameter, float64."""
+        return torch.zeros(len(self.change.parameters), dtype=torch.float64, device=self.x.device)
+
+    @property
+    def shift(self) -> Tensor:
+        """The parameters of the origin."""
+        return self.origin if self.start is None else self.start.double()
+
+    def at(self, t: Tensor) -> "Along":
+        """The same changes, counted from another parameter."""
+        return replace(self, start=self.shift + t.double())
+
+    def over(self, field: Field) -> "Along":
+        """The same change of the same input."""
+        return replace(self, field=bounded(field))
+
+    def inputs(self, t: Tensor) -> Tensor:
+        """The changed inputs (B, ...), checked."""
+        points = self.change.apply(self.x, self._placed(t))
+        if points.shape != (len(t), *self.x.shape):
+            raise ArgumentError(
+                f"expected {self.change.name} to keep the input's shape {tuple(self.x.shape)}, "
+                f"got {tuple(points.shape[1:])}"
+            )
+        finite = points.flatten(1).isfinite().all(dim=1)
+        if not bool(finite.all()):
+            first = t[int((~finite).nonzero()[0])].tolist()
+            raise NonFiniteError(f"the change {self.change.name} made NaN or infinite values at {first}")
+        return points
+
+    def explain(
+        self, t: Tensor, *, generator: torch.Generator | None = None, create_graph: bool = False
+    ) -> Explanation:
+        """Maps of changed inputs, brought back, then brought within the limit."""
+        plain = self.field.base.explain(self.inputs(t), self.target, generator=generator, create_graph=create_graph)
+        maps = self.change.back(plain.maps, self._placed(t), self.x.shape)
+        if maps.shape != plain.maps.shape:
+            raise FieldError(f"expected {self.change.name} to keep the shape of the maps it brings back")
+        return Explanation(self.field.change(maps), plain.logits)
+
+    def exchanged(self, shifts: Tensor, kept: Tensor, side: Side) -> Tensor:
+        """The other rows take each other's parameters: every one of them is allowed."""
+        turned = shifts.flip(0) if side == "reversed" else shifts.roll(1 if side == "above" else -1, 0)
+        turned = turned.clone()
+        turned[kept] = shifts[kept]
+        return turned
+
+    def look(self, t: Tensor, generator: torch.Generator, witness: Witness | None = None) -> Seen:
+        """The maps at parameters (B,) or (B, k); a random field has fresh randomness at each."""
+        block = self.field.block
+        rows = max(batch_rows(self.field, self.x, self.batch) // block, 1)
+        parts = [self._part(part.repeat_interleave(block, dim=0), generator, witness) for part in t.split(rows)]
+        return Seen(torch.cat([part.maps for part in parts]), torch.cat([part.classes for part in parts]))
+
+    def _part(self, t: Tensor, generator: torch.Generator, witness: Witness | None) -> Seen:
+        call = Call.make(self, t, generator, outputs=True)
+        if witness is not None:
+            witness.see(call)
+        maps, logits = call.answer.maps.flatten(1).cpu(), call.answer.logits
+        assert logits is not None
+        check_maps(maps, self.field.limit, 0)
+        block = self.field.block
+        return Seen(maps.view(len(t) // block, block, -1).mean(dim=1), predicted(logits)[::block].cpu())
+
+    def _placed(self, t: Tensor) -> Tensor:
+        """Parameters as the change takes them: (B,) if it has one."""
+        moved = t if self.start is None else t + self.start.view(-1) if t.ndim > 1 else t + self.start.view(())
+        return moved[:, 0] if moved.ndim == 2 and len(self.change.parameters) == 1 else moved

@@ -15,7 +15,7 @@ from attribound.certificates.alike import Precision
 from attribound.certificates.record import decode, encode
 from attribound.certificates.verify import consistency
 from attribound.certification.certifier import Certifier, certify
-from attribound.certification.request import asked
+from attribound.certification.request import again as again_of
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.fields import Assumed, Centred, Pooled, Saliency, Unit
 from attribound.metrics import certified_grid_pointing_game, grid_pointing_game
@@ -180,7 +180,9 @@ def test_keys_must_be_written_one_way(certificate) -> None:
 def test_the_same_is_asked_again(until, field, sample) -> None:
     first = certify(field, sample[0][1], noise=Gaussian(0.5), samples=600, cells=(0.3,), until=until)
     stored = decode(encode(first.record), "stored")
-    again = Certifier(field, noise=Gaussian(0.5), samples=600, **asked(stored))(sample[0][1], seed=first.seed)
+    again = Certifier(field, noise=Gaussian(0.5), samples=600, **again_of(Certificate(stored)))(
+        sample[0][1], seed=first.seed
+    )
     assert compare(first, again) == []
     assert again.record.until == first.record.until
     less = Certifier(field, noise=Gaussian(0.5), samples=600, until=until)(sample[0][1], seed=first.seed)
@@ -189,7 +191,7 @@ def test_the_same_is_asked_again(until, field, sample) -> None:
 
 def test_other_cosines_and_epsilons_are_asked_again(field, sample) -> None:
     first = Certifier(field, noise=Gaussian(0.5), samples=600, cosines=(0.7,), epsilons=(0.2,))(sample[0][1])
-    again = Certifier(field, noise=Gaussian(0.5), samples=600, **asked(first.record))(sample[0][1])
+    again = Certifier(field, noise=Gaussian(0.5), samples=600, **again_of(first))(sample[0][1])
     assert compare(first, again) == []
     assert again.record.max_epsilon == first.record.max_epsilon
     assert set(again.record.cosine) == {"0.2"}

@@ -74,8 +74,9 @@ class Noise(ABC):
         """Raise where the precision of x cannot hold the noise: it would not be the law's (docs/theory/README.md)."""
         kind, name = torch.finfo(x.dtype), str(x.dtype).removeprefix("torch.")
         sizes, units = x.detach().flatten().abs().double(), self._units(x.device)
+        sigma = self.law(x.numel()).sigma  # first, for it knows how many units there must be
         counted = (sizes.new_ones(1) if units is None else units).expand_as(sizes)
-        deviations = counted * self.law(x.numel()).sigma
+        deviations = counted * sigma
         spacing = (sizes * kind.eps).clamp(min=kind.tiny)
         lost = (deviations < spacing) & (counted > 0)
         beyond = sizes + _FARTHEST * deviations > kind.max

@@ -33,7 +33,7 @@ def test_the_radius_is_where_the_naive_bound_crosses_zero() -> None:
     assert radius > 0.1
     with mpmath.workdps(40):
         below, above = (
-            mean_after_shift(values, thresholds, least=B, level=1e-6, shift=radius * factor / LAW.scale)
+            mean_after_shift(values, thresholds, least=B, level=1e-6, shift=radius * factor / LAW.value)
             for factor in (1 - 1e-6, 1 + 1e-6)
         )
     assert below > 0 > above, "neither unsound nor wasteful"
@@ -57,7 +57,7 @@ def test_it_is_tight_for_a_difference_that_falls_along_the_shift() -> None:
     mean, slope, rng = 0.3, 0.2, np.random.default_rng(1)
     values = np.clip(mean - slope * rng.normal(size=200_000), -B, B)
     radius, _ = radii(values, mean - 6 * slope, 0.05 * slope, 200, level=1e-9)
-    truth = LAW.scale * mean / slope
+    truth = LAW.value * mean / slope
     assert radius <= truth
     assert radius > 0.9 * truth
 
@@ -68,7 +68,7 @@ def test_radii_never_exceed_the_truth_of_a_linear_difference(seed, mean, slope) 
     """At a level of 1e-6 no example of forty is expected to fail (probability below 0.01 over all thresholds)."""
     values = np.clip(mean - slope * np.random.default_rng(seed).normal(size=500), -B, B)
     radius, _ = radii(values, max(mean - 5 * slope, -B), 0.1 * slope, 80)
-    assert radius <= max(LAW.scale * mean / slope, 0.0) + 1e-9
+    assert radius <= max(LAW.value * mean / slope, 0.0) + 1e-9
     more, _ = radii(values + 0.05, max(mean - 5 * slope, -B), 0.1 * slope, 80)
     assert more >= radius, "larger differences are proved at least as far"
 

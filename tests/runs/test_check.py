@@ -39,7 +39,7 @@ ASKED = Asked(cosine=0.1, epsilon=0.001, share=0.5)
 def made(tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("check")
     changes = {
-        "orders": {"reasons": 2, "maps": ("raw", "pooled:04")},
+        "orders": {"asked": {"reasons": 2}, "maps": ("raw", "pooled:04")},
         "assumed": {"bound": "assumed:10"},
         "gradcam": {"attribution": "gradcam", "maps": ("centred",), "bound": "clip:2", "noise": "uniform:7"},
     }

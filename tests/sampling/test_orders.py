@@ -19,7 +19,7 @@ LAW = Normal(2, 1.0)
 
 
 def proved(chunks, k=2, alpha=1e-3, law=LAW) -> Orders:
-    statistic = PairOrders(1.0, k)
+    statistic = PairOrders(k, share=1.0)
     statistic.start(Draws(chunks[0]), Setting(chunks[0].shape[1], 1.0, sum(map(len, chunks)), law))
     for chunk in chunks[1:]:
         statistic.add(Draws(chunk))

@@ -7,7 +7,7 @@ from scipy import stats
 from torch import nn
 
 from attribound.bounds import Majority
-from attribound.certificates import words
+from attribound.certificates import explain as words
 from attribound.certification.certifier import certify
 from attribound.fields import Saliency, Unit
 from attribound.fields.captum import Captum

@@ -95,7 +95,7 @@ def test_forged_ties_are_found(name, tmp_path) -> None:
 def test_all_draws_vote_also_the_pilot() -> None:
     generator = torch.Generator().manual_seed(1)
     chunks = [torch.randn(rows, 10, dtype=torch.float64, generator=generator) for rows in (7, 5, 3)]
-    statistic = VoteCount(1 / 8, (0.3, 0.5))
+    statistic = VoteCount((0.3, 0.5))
     statistic.start(Draws(chunks[0]), Setting(10, 1.0, 15, Normal(10, 0.5)))
     for chunk in chunks[1:]:
         statistic.add(Draws(chunk))

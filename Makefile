@@ -77,7 +77,7 @@ docs: $(READY)
 dist: $(READY)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
-	$(BIN)/python scripts/check_dist.py dist
+	$(BIN)/python scripts/tools/check_dist.py dist
 
 # The report and the site are tested in Debian's Chromium; without it, and without the right to install it, those tests are skipped.
 browser:

@@ -1,8 +1,9 @@
-"""Attack certified Grad-CAM maps of photos: `python scripts/attack_photos.py --model FILE --arch A --photos DIR ...`.
+"""Attack certified Grad-CAM maps of photos.
 
-The direct attack at 1, 2 and 4 times the epsilon certified at cosine 0.8 from the draws of scripts/measure_imagenet.py.
-Writes results/imagenet-attacks.json, attack by attack: run again to resume. A change need not keep the prediction. A
-minute or two of one core per attack.
+`python scripts/experiments/attack_photos.py --model FILE --arch A --photos DIR ...`. The direct attack at 1, 2 and 4
+times the epsilon certified at cosine 0.8 from the draws of scripts/experiments/measure_imagenet.py. Writes
+results/imagenet-attacks.json, attack by attack: run again to resume. A change need not keep the prediction. A minute or
+two of one core per attack.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from attribound.fields import GradCAM, Unit
 from attribound.models import load_model
 from attribound.noise import Gaussian
 
-OUT = Path(__file__).parent.parent / "results" / "imagenet-attacks.json"
+OUT = Path(__file__).parents[2] / "results" / "imagenet-attacks.json"
 MULTIPLES = (1, 2, 4)
 ATTACK = Direct(steps=12, samples=12, keep_label=False, rescore_samples=256)
 

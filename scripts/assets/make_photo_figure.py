@@ -1,8 +1,9 @@
-"""The photograph of the README: `python scripts/make_photo_figure.py --model FILE`, FILE fetched by `data fetch`.
+"""The photograph of the README.
 
-Certifies centred Grad-CAM of an unmodified EfficientNet-Lite0 on a shipped photograph, attacks it at four times the
-certified epsilon, and draws input, plain, smoothed and attacked map, attacked input, change, trust mask and curve.
-Three minutes of one core; writes docs/images/photo.png.
+`python scripts/assets/make_photo_figure.py --model FILE`, FILE fetched by `data fetch`. Certifies centred Grad-CAM of
+an unmodified EfficientNet-Lite0 on a shipped photograph, attacks it at four times the certified epsilon, and draws
+input, plain, smoothed and attacked map, attacked input, change, trust mask and curve. Three minutes of one core; writes
+docs/images/photo.png.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from attribound.data import open_data
 from attribound.models import load_model
 from attribound.report import plots
 
-OUT = Path(__file__).parent.parent / "docs" / "images" / "photo.png"
+OUT = Path(__file__).parents[2] / "docs" / "images" / "photo.png"
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
-"""How far certificates lie from attacks, on the embedded sample: `python scripts/measure_tightness.py [cases|gap]`.
+"""How far certificates lie from attacks, on the embedded sample.
 
-`gap`: for 12 images and both shipped models, the smallest epsilon at which the direct attack turns the smoothed map to
-cosine 0.8 and 0.9, against what is certified there; tightness is their ratio. The attack goes all out: it need not keep
-the prediction, starts again at the length that it reached, and its change is tried at shorter lengths.
+`python scripts/experiments/measure_tightness.py [cases|gap]`. `gap`: for 12 images and both shipped models, the
+smallest epsilon at which the direct attack turns the smoothed map to cosine 0.8 and 0.9, against what is certified
+there; tightness is their ratio. The attack goes all out: it need not keep the prediction, starts again at the length
+that it reached, and its change is tried at shorter lengths.
 
 `cases`: many changes from short attacks, each put at the very lengths at which certificates state something, and judged
 against every rule. A violation is an exact cosine that lies, with probability 1 - 1e-6, below what is certified.
@@ -26,7 +27,7 @@ from attribound.attacks.score import rescore
 from attribound.data import mnist_sample
 from attribound.models import load_shipped
 
-OUT = Path(__file__).parent.parent / "results" / "tightness.json"
+OUT = Path(__file__).parents[2] / "results" / "tightness.json"
 MODELS = {"mnist-cnn-consistency": 0.75, "mnist-cnn-noise": 0.5}
 COSINES = (0.8, 0.9)
 STRONG = Direct(steps=40, samples=256, keep_label=False, rescore_samples=16)

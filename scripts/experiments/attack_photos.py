@@ -8,16 +8,18 @@ two of one core per attack.
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from imagenet_table import COSINE, prove
 
-from attribound.attacks.base import make_problem, with_epsilon
+from attribound.attacks.base import make_problem
 from attribound.attacks.direct import Direct
 from attribound.data.folder import Folder
 from attribound.fields import GradCAM, Unit
+from attribound.fields.families import Around
 from attribound.models import load_model
 from attribound.noise import Gaussian
 
@@ -48,9 +50,9 @@ def main() -> None:
         left = [m for m in MULTIPLES if not any({**key, "multiple": m}.items() <= one.items() for one in found)]
         if not left:
             continue
-        problem = make_problem(field, x, int(stored["target"]), noise, epsilon, samples=256)
+        problem = make_problem(Around(field, int(stored["target"]), x), noise, epsilon, samples=256)
         for multiple in left:
-            result = ATTACK.run(with_epsilon(problem, multiple * epsilon))
+            result = ATTACK.run(replace(problem, epsilon=multiple * epsilon))
             found.append(
                 {
                     **key,

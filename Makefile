@@ -64,6 +64,7 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_imports.py
 
+# Every figure, at most a quarter of an hour on two idle cores; `make test` runs a smoke of it. Writes results/bench.md.
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 

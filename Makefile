@@ -64,6 +64,7 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_imports.py
 
+# Every figure, at most a quarter of an hour on two idle cores; `make test` runs a smoke of it. Writes results/bench.md.
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
@@ -77,7 +78,7 @@ docs: $(READY)
 dist: $(READY)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
-	$(BIN)/python scripts/check_dist.py dist
+	$(BIN)/python scripts/tools/check_dist.py dist
 
 # The report and the site are tested in Debian's Chromium; without it, and without the right to install it, those tests are skipped.
 browser:

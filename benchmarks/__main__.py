@@ -1,7 +1,14 @@
-"""`python -m benchmarks [NAME ...]`: run all benchmarks, or those named, and print one JSON line per figure."""
+"""`python -m benchmarks [NAME ...]`: run all benchmarks, or those named, and print one JSON line per figure.
+
+A whole round, which takes a quarter of an hour at most on two idle cores, also writes results/bench.md.
+"""
 
 import importlib
 import sys
+import time
+
+from benchmarks.figure import Figure
+from benchmarks.page import OUT, page, source_hash
 
 NAMES = [
     "bare_loop",
@@ -13,20 +20,34 @@ NAMES = [
     "attack_step",
     "train_loop",
     "run_overhead",
-    "two_workers",
-    "ray_vs_local",
+    "engines",
     "show_run",
     "report_page",
     "imagenet_draw",
 ]
 
 
-def main() -> None:
-    for name in sys.argv[1:] or NAMES:
-        if name not in NAMES:
-            sys.exit(f"error: expected one of {', '.join(NAMES)}, got {name!r}")
+def measure(names: list[str]) -> list[Figure]:
+    """The figures, each printed as soon as it is known."""
+    figures: list[Figure] = []
+    for name in names:
         for figure in importlib.import_module(f"benchmarks.{name}").measure():
             print(figure.line(), flush=True)
+            figures.append(figure)
+    return figures
+
+
+def main() -> None:
+    names = sys.argv[1:]
+    for name in names:
+        if name not in NAMES:
+            sys.exit(f"error: expected one of {', '.join(NAMES)}, got {name!r}")
+    # The hash of what is measured: files may be edited meanwhile.
+    code, started = source_hash(), time.perf_counter()
+    figures = measure(names or NAMES)
+    if not names:
+        OUT.write_text(page(figures, code=code, seconds=time.perf_counter() - started))
+        print(f"wrote {OUT.relative_to(OUT.parents[1])}", file=sys.stderr)
 
 
 if __name__ == "__main__":

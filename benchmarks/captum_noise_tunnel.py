@@ -4,10 +4,11 @@ import captum.attr
 import torch
 
 import attribound as ab
+from attribound.certificates.statements import registry
 from attribound.data import mnist_sample
 from attribound.fields.families import noisy
 from attribound.models import load_shipped
-from attribound.sampling import Plan, Source, estimate
+from attribound.sampling import Around, AtPoint, Plan, estimate
 from benchmarks.figure import Figure, race
 
 SIGMA, STEPS, TUNNEL_DRAWS, DRAWS = 0.5, 50, 32, 4096
@@ -34,7 +35,8 @@ def measure() -> list[Figure]:
         tunnel.attribute(x[None], nt_type="smoothgrad", nt_samples=TUNNEL_DRAWS, stdevs=SIGMA, n_steps=STEPS, target=7)
 
     def ours() -> None:
-        estimate(Source(ab.Assumed(random, 1e6), x, 7, ab.Gaussian(SIGMA)), plan, x.shape)
+        family = Around(ab.Assumed(random, 1e6), 7, x)
+        estimate(family, AtPoint(ab.Gaussian(SIGMA)), plan, x.shape, registry.statistics())
 
     ours_seconds, their_seconds, _ = race(ours, theirs, rounds=5)
     # Standard error^2 = variance of a draw / draws, so seconds for a wanted one = seconds per draw * variance.

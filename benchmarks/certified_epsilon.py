@@ -1,9 +1,11 @@
-"""Certified epsilon at cosines 0.8 and 0.9 (alpha 0.001), median over 40 images of the embedded sample.
+"""Certified epsilon at cosines 0.8 and 0.9 (alpha 0.001), medians over images of the embedded sample.
 
 Every statistic is on: both cosines, cells of three fractions, the class, error bars. The peer is what the covariance
-rule gives from the same measurements, for the ball the tight theorem. `ATTRIBOUND_ITEMS` takes fewer images.
+rule gives from the same measurements, for the ball the tight theorem. The README's table has 40 images
+(`ATTRIBOUND_ITEMS=40`). No seconds are measured here, so each model has a process of its own.
 """
 
+import multiprocessing
 import os
 from collections.abc import Iterator
 
@@ -15,12 +17,12 @@ from attribound.models import load_shipped
 from attribound.rounding import lower_quantile
 from benchmarks.figure import Figure
 
-ITEMS = int(os.environ.get("ATTRIBOUND_ITEMS", "40"))
+ITEMS = int(os.environ.get("ATTRIBOUND_ITEMS", "10"))
 CASES = {
     "certified_epsilon": ("mnist-cnn-noise", 0.5),
     "certified_epsilon_consistency": ("mnist-cnn-consistency", 0.75),
 }
-COSINES = (0.8, 0.9)
+COSINES, MOST = (0.8, 0.9), 100_000
 
 
 def peer(certificate: ab.Certificate, cosine: float) -> float:
@@ -44,9 +46,17 @@ def figures(name: str, model: str, noise: ab.UniformBall | ab.Gaussian, samples:
     return found
 
 
+def case(name: str, items: int, most: int) -> list[Figure]:
+    """All figures of one model, with up to `most` draws."""
+    model, sigma = CASES[name]
+    normal, ball = ab.Gaussian(sigma), ab.UniformBall.from_sigma(sigma, 784)
+    plans = [(normal, 8192, items), (normal, 2048, items), (ball, 8192, items), (normal, 100_000, max(items // 20, 1))]
+    return [
+        one for noise, samples, count in plans if samples <= most for one in figures(name, model, noise, samples, count)
+    ]
+
+
 def measure() -> Iterator[Figure]:
-    for name, (model, sigma) in CASES.items():
-        yield from figures(name, model, ab.Gaussian(sigma), 8192, ITEMS)
-        yield from figures(name, model, ab.Gaussian(sigma), 2048, ITEMS)
-        yield from figures(name, model, ab.UniformBall.from_sigma(sigma, 784), 8192, ITEMS)
-        yield from figures(name, model, ab.Gaussian(sigma), 100_000, max(ITEMS // 20, 1))
+    with multiprocessing.get_context("spawn").Pool(len(CASES)) as pool:
+        for found in pool.starmap(case, [(name, ITEMS, MOST) for name in CASES]):
+            yield from found

@@ -4,13 +4,19 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from attribound.sampling import Plan, Source, estimate
+from attribound.sampling import AtPoint, Family, Plan, estimate
 from attribound.sampling.statistic import Statistic
 from benchmarks.figure import Figure
 
 
 def cost(
-    name: str, source: Source, draws: int, statistics: Sequence[Statistic], kinds: tuple[type[Statistic], ...]
+    name: str,
+    family: Family,
+    design: AtPoint,
+    *,
+    draws: int,
+    statistics: Sequence[Statistic],
+    kinds: tuple[type[Statistic], ...],
 ) -> Figure:
     """Seconds that statistics of these kinds take, all other seconds of the same estimate, and their ratio."""
     spent: list[float] = []
@@ -27,5 +33,5 @@ def cost(
     for one in statistics:
         for method in ("start", "add", "prove") if isinstance(one, kinds) else ():
             setattr(one, method, clocked(getattr(one, method)))
-    seconds = estimate(source, Plan(draws, 1e-3), source.x.shape, statistics).seconds
+    seconds = estimate(family, design, Plan(draws, 1e-3), family.x.shape, statistics).seconds
     return Figure(name, sum(spent), seconds - sum(spent), sum(spent) / (seconds - sum(spent)), "s")

@@ -5,16 +5,20 @@ import sys
 
 from benchmarks.figure import Figure
 
+MANY, FEW = 100_000, 2_000
+
 PROGRAM = """
 import sys
 from pathlib import Path
 import attribound as ab
 from attribound.data import mnist_sample
 from attribound.models import load_shipped
-from attribound.sampling import Plan, Source, estimate
+from attribound.certificates.statements.registry import statistics
+from attribound.sampling import Around, AtPoint, Plan, estimate
 field = ab.Unit(ab.Saliency(load_shipped("mnist-cnn-noise")))
 x = mnist_sample()[0][0]
-estimate(Source(field, x, 7, ab.Gaussian(0.5)), Plan(int(sys.argv[1]), 1e-3), x.shape)
+family, design = Around(field, 7, x), AtPoint(ab.Gaussian(0.5))
+estimate(family, design, Plan(int(sys.argv[1]), 1e-3), x.shape, statistics())
 line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
 print(int(line.split()[1]) / 1024)
 """
@@ -26,5 +30,5 @@ def peak(samples: int) -> float:
 
 
 def measure() -> list[Figure]:
-    many, few = peak(100_000), peak(2_000)
+    many, few = peak(MANY), peak(FEW)
     return [Figure("memory_flat", many, few, few / many, "MiB")]

@@ -12,13 +12,23 @@ import pytest
 from attribound.bounds import LAWS
 from attribound.bounds.shares import SHARES
 from attribound.fields import ATTRIBUTIONS
+from attribound.noise import Noise
 from tests.sampling.running import default_statistics
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "attribound"
-LONGEST_FILE, LONGEST_FUNCTION = 400, 60
-LAWS_HOMES = {"bounds/laws.py", "paper/published.py"}
+LONGEST_FILE, LONGEST_FUNCTION = 350, 50
+LAWS_HOMES = ("bounds/laws/", "paper/published.py")
 """Where laws are told apart, and the paper's own numbers under the paper's own names."""
+KINDS = frozenset(kind.__name__ for kind in [*LAWS.values(), *Noise.__subclasses__()])
+"""Classes that nobody asks for: laws, and noises that draw from them."""
+CHANGES_HOMES = {
+    "fields/families.py": "families know how a change is made",
+    "noise.py": "`onto` gives every row of a training batch its own noise",
+    "training/denoise.py": "a denoiser learns a level of its own per picture",
+    "certification/again.py": "last digits are moved, which is no law's noise",
+}
+"""Files that may add what was drawn to an input, beside everything in changes/."""
 
 
 def trees() -> Iterator[tuple[str, ast.Module]]:
@@ -30,8 +40,15 @@ def trees() -> Iterator[tuple[str, ast.Module]]:
 
 
 def branches(tree: ast.AST, names: frozenset[str]) -> Iterator[int]:
-    """Lines that compare with a law's name or look something up by it."""
+    """Lines that compare with a law's name or class or look something up by it."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) in ("isinstance", "issubclass"):
+            if any(_is_kind(inner) for argument in node.args[1:] for inner in ast.walk(argument)):
+                yield node.lineno
+            continue
+        if isinstance(node, ast.MatchClass) and _is_kind(node.cls):
+            yield node.cls.lineno
+            continue
         if isinstance(node, ast.Compare):
             values = [node.left, *node.comparators]
         elif isinstance(node, ast.Dict):
@@ -43,8 +60,30 @@ def branches(tree: ast.AST, names: frozenset[str]) -> Iterator[int]:
         else:
             continue
         nested = [inner for value in values for inner in _members(value)]
-        if any(isinstance(value, ast.Constant) and value.value in names for value in nested):
+        if any(_is_kind(value) or _asks_kind(value) or _is_name(value, names) for value in nested):
             yield node.lineno if isinstance(node, ast.expr) else node.value.lineno
+
+
+def _called(node: ast.Call) -> str:
+    """The last word of what is called."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _word(value: ast.AST) -> str:
+    return value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
+
+
+def _is_name(value: ast.expr, names: frozenset[str]) -> bool:
+    return isinstance(value, ast.Constant) and value.value in names
+
+
+def _is_kind(value: ast.AST) -> bool:
+    return isinstance(value, ast.Name | ast.Attribute) and _word(value) in KINDS
+
+
+def _asks_kind(value: ast.expr) -> bool:
+    """`law.kind`, `certificate.law.kind`, `record.noise.kind`, `Normal.kind`."""
+    return isinstance(value, ast.Attribute) and value.attr == "kind" and _word(value.value) in {"law", "noise", *KINDS}
 
 
 def _members(value: ast.expr) -> list[ast.expr]:
@@ -64,6 +103,16 @@ def _members(value: ast.expr) -> list[ast.expr]:
         ('text = "uniform in a ball"', 0),
         ('print("gaussian")', 0),
         ("kind == other", 0),
+        ("law.kind == other", 1),
+        ("certificate.law.kind != Normal.kind", 1),
+        ("type(law) is Ball", 1),
+        ("isinstance(law, Normal)", 1),
+        ("isinstance(noise, (laws.Ball, Normal))", 1),
+        ("isinstance(noise, noise.Gaussian | UniformBall)", 1),
+        ("match law:\n  case Ball():\n    pass", 1),
+        ("isinstance(noise, Noise)", 0),
+        ("bound.kind == other", 0),
+        ("text = law.kind", 0),
     ],
 )
 def test_branches_are_seen(code: str, count: int) -> None:
@@ -73,8 +122,84 @@ def test_branches_are_seen(code: str, count: int) -> None:
 def test_no_other_file_asks_which_law_it_is() -> None:
     """A new law is one file and one line: whatever depends on the law is a question to the law."""
     names = frozenset(LAWS)
-    found = [f"{name}:{line}" for name, tree in trees() if name not in LAWS_HOMES for line in branches(tree, names)]
+    found = [
+        f"{name}:{line}" for name, tree in trees() if not name.startswith(LAWS_HOMES) for line in branches(tree, names)
+    ]
     assert found == [], f"{len(found)} branches on a law's name: {', '.join(found)}"
+
+
+# --- only a change changes an input
+
+DRAWING = {"draw", "randn", "randn_like", "normal_"}
+
+
+def additions(tree: ast.AST) -> Iterator[int]:
+    """Lines that add what was drawn to something, there or by a name that was given to it before."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        drawn = {
+            target.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and _draws(node.value, set())
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(function):
+            if any(_draws(part, drawn) for part in _summands(node)):
+                yield node.lineno
+
+
+def _summands(node: ast.AST) -> list[ast.expr]:
+    """What is added here, if anything."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return [node.left, node.right]
+    return list(node.args) if isinstance(node, ast.Call) and _called(node) in ("add", "add_", "plus") else []
+
+
+def _draws(value: ast.AST, drawn: set[str]) -> bool:
+    return any(
+        (isinstance(node, ast.Call) and _called(node) in DRAWING) or (isinstance(node, ast.Name) and node.id in drawn)
+        for node in ast.walk(value)
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("return x + noise.draw(3, x, generator)", 1),
+        ("return x + sigma * torch.randn(x.shape)", 1),
+        ("shifts = noise.draw(3, x, generator)\n return x - shifts", 1),
+        ("return plus(x, noise.draw(3, x, generator))", 1),
+        ("return x.add(torch.randn_like(x))", 1),
+        ("return family.inputs(noise.draw(3, x, generator))", 0),
+        ("direction = torch.randn(3)\n return direction / direction.norm()", 0),
+        ("return x + epsilon", 0),
+    ],
+)
+def test_additions_are_seen(code: str, count: int) -> None:
+    assert len(set(additions(ast.parse(f"def f():\n {code}")))) == count
+
+
+def test_only_changes_add_to_an_input() -> None:
+    """A new change is one file: whoever needs a changed input asks the family, and training asks the noise."""
+    found = [
+        f"{name}:{line}"
+        for name, tree in trees()
+        if name not in CHANGES_HOMES and not name.startswith("changes/")
+        for line in additions(tree)
+    ]
+    assert found == [], f"draws are added to inputs in {', '.join(found)}"
+
+
+def test_only_training_puts_noise_onto_a_batch() -> None:
+    callers = {
+        name
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _called(node) == "onto" and not name.startswith("training/")
+    }
+    assert callers == set()
 
 
 # --- sizes

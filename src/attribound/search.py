@@ -66,14 +66,11 @@ def min_radius(
         alpha: failure probability, shared by all candidates.
         arguments: passed on to `certify` (samples, seed, batch, ...).
     """
-    wanted_cosine = float(check.fraction("cosine", cosine))
-    wanted_epsilon = float(check.positive("epsilon", epsilon))
+    wanted_cosine, wanted_epsilon = float(check.fraction("cosine", cosine)), float(check.positive("epsilon", epsilon))
     x = check_input(x)
     if "until" in arguments:
         raise ArgumentError("expected no `until`: min_radius asks its own question, (cosine, epsilon)")
-    if noise not in LAWS:
-        raise ArgumentError(f"expected `noise` {' or '.join(LAWS)}, got {noise!r}")
-    law = LAWS[noise]
+    law = _law(noise)
     candidates = _candidates(wanted_epsilon, law, x.numel()) if radii is None else sorted(float(one) for one in radii)
     if not candidates:
         raise ArgumentError("expected at least one candidate in `radii`")
@@ -89,6 +86,12 @@ def min_radius(
     picked = tried[scale if passed else best]
     why = f"no candidate up to {candidates[-1]:g} will do; best, {best:g}: " + picked.explain(*until)
     return RadiusSearch(scale if passed else None, picked, reached, "" if passed else why)
+
+
+def _law(name: str) -> type[Law]:
+    if name not in LAWS:
+        raise ArgumentError(f"expected `noise` {' or '.join(LAWS)}, got {name!r}")
+    return LAWS[name]
 
 
 def _candidates(epsilon: float, law: type[Law], dim: int) -> list[float]:

@@ -142,15 +142,7 @@ def tune(
         seed: seed of the draws.
         progress: called with (what, levels done, levels in all).
     """
-    check.fraction("cosine", cosine)
-    check.fraction("fidelity", fidelity)
-    if epsilon is not None:
-        check.positive("epsilon", epsilon)
-    if not len(data):
-        raise ArgumentError(f"{data.name} is empty")
-    if kind not in LAWS:
-        raise ArgumentError(f"expected noise {' or '.join(LAWS)}, got {kind!r}")
-    data.check_labelled("tune, which measures accuracy under noise,")
+    _check_wanted(data, kind, cosine, fidelity, epsilon)
     inputs = [data.image(item) for item in data.order(count=items)]
     if doubt := label_doubt(data, look_at(field.model, inputs[0]).classes):
         raise ArgumentError(doubt)
@@ -167,6 +159,19 @@ def tune(
     assumed = isinstance(field, Bounded) and field.assumed
     advice = "; ".join([advice, *_gains(levels)])
     return Tuning(levels, clean, cosine, epsilon, recommended, advice, assumed, model_hash(field.model))
+
+
+def _check_wanted(data: Dataset, kind: str, cosine: float, fidelity: float, epsilon: float | None) -> None:
+    """Raise for what cannot be tuned or wanted."""
+    check.fraction("cosine", cosine)
+    check.fraction("fidelity", fidelity)
+    if epsilon is not None:
+        check.positive("epsilon", epsilon)
+    if not len(data):
+        raise ArgumentError(f"{data.name} is empty")
+    if kind not in LAWS:
+        raise ArgumentError(f"expected noise {' or '.join(LAWS)}, got {kind!r}")
+    data.check_labelled("tune, which measures accuracy under noise,")
 
 
 @final

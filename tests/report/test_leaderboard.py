@@ -16,7 +16,7 @@ from attribound.runs import Store
 from attribound.runs.tasks import Outcome
 from tests.report.conftest import error, finding, forged, write_run
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "leaderboard.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "experiments" / "leaderboard.py"
 spec = importlib.util.spec_from_file_location("leaderboard", SCRIPT)
 board = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(board)

@@ -135,7 +135,7 @@ def test_lists_and_tables_became_such(site) -> None:
 
 def hooks():
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'attribound[docs]'")
-    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "scripts" / "site_hooks.py")
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "scripts" / "tools" / "site_hooks.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

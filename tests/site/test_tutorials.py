@@ -6,7 +6,7 @@ import sys
 
 from tests.site.conftest import ROOT
 
-SCRIPT = ROOT / "scripts" / "run_tutorial.py"
+SCRIPT = ROOT / "scripts" / "tools" / "run_tutorial.py"
 BY_HAND = {"grad-cam.md"}
 
 

@@ -45,7 +45,28 @@ from attribound.threads import limited
 
 @final
 class Certifier:
-    """Certifies explanations of one model, one input at a time; what is the same for all inputs is done once."""
+    """Certifies explanations of one model, one input at a time; what is the same for all inputs is done once.
+
+    Args:
+        field: a bounded attribution, e.g. `Unit(Saliency(model))`.
+        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of the inputs.
+        samples: the most noise draws per input (two draws, or two blocks of a random path, are always taken).
+        alpha: with probability at least 1 - alpha everything an input's certificate says is true.
+        until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or
+            `TopK(k)`, the k largest cells are known.
+        batch: most rows per model call; None sizes it automatically.
+        epsilons: records state the certified cosine at these.
+        cosines: records state the largest certified epsilon at these.
+        features: names of the map's cells, for the records.
+        classes: names of the classes, so that a target may be a name; default: what the model calls them.
+        subject: how the model and the data were named, for the records.
+        purpose: what the draws are for; purposes share no random stream.
+        threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
+            draws give the same bits.
+        asked: further statements by name: `cells=(0.5, 0.3)` (`Certificate.cells` at these fractions of the map),
+            `reasons=4` (`Certificate.reasons` about so many features), `intervals=True` (error bars of their own
+            for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
+    """
 
     def __init__(
         self,
@@ -65,28 +86,6 @@ class Certifier:
         threads: int | None = 1,
         **asked: Any,
     ) -> None:
-        """Prepare.
-
-        Args:
-            field: a bounded attribution, e.g. `Unit(Saliency(model))`.
-            noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of the inputs.
-            samples: the most noise draws per input (two draws, or two blocks of a random path, are always taken).
-            alpha: with probability at least 1 - alpha everything an input's certificate says is true.
-            until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or
-                `TopK(k)`, the k largest cells are known.
-            batch: most rows per model call; None sizes it automatically.
-            epsilons: records state the certified cosine at these.
-            cosines: records state the largest certified epsilon at these.
-            features: names of the map's cells, for the records.
-            classes: names of the classes, so that a target may be a name; default: what the model calls them.
-            subject: how the model and the data were named, for the records.
-            purpose: what the draws are for; purposes share no random stream.
-            threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
-                draws give the same bits.
-            asked: further statements by name: `cells=(0.5, 0.3)` (`Certificate.cells` at these fractions of the map),
-                `reasons=4` (`Certificate.reasons` about so many features), `intervals=True` (error bars of their own
-                for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
-        """
         check_noise(noise)
         self.field, self.noise, self.purpose = check_field(field), noise, purpose
         self.plan = Plan(

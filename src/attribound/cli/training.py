@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -188,13 +188,11 @@ def tune(
     from attribound.cli import console
     from attribound.data import fitted, open_data
     from attribound.fields import make_field
-    from attribound.files import check_target, write_whole
+    from attribound.files import check_target
     from attribound.models import Denoised, load_denoiser, load_model
     from attribound.noise import units_of
-    from attribound.report import plots
 
-    if level and min(level) <= 0:
-        raise ArgumentError(f"expected every --level > 0, got {min(level):g}")
+    _check_levels(level or ())
     target = None if out is None else check_target(out)
     source = open_data(data)
 
@@ -224,8 +222,21 @@ def tune(
             progress=advance,
         )
     row = {"model": model, "denoiser": denoiser, "data": data, **outcome.row()}
-    if out is not None and target is not None:
-        write_whole(out, json.dumps(row, indent=1) + "\n")
-        if target.is_file():  # beside a device or a pipe there is no place for a picture
-            plots.save(plots.plot_scan(row), out.with_suffix(".png"))
+    _write_scan(row, out, target)
     answer(row, as_json, lambda: console.show_scan(row))
+
+
+def _check_levels(levels: Sequence[float]) -> None:
+    if levels and min(levels) <= 0:
+        raise ArgumentError(f"expected every --level > 0, got {min(levels):g}")
+
+
+def _write_scan(row: dict[str, Any], out: Path | None, target: Path | None) -> None:
+    if out is None or target is None:
+        return
+    from attribound.files import write_whole
+    from attribound.report import plots
+
+    write_whole(out, json.dumps(row, indent=1) + "\n")
+    if target.is_file():  # beside a device or a pipe there is no place for a picture
+        plots.save(plots.plot_scan(row), out.with_suffix(".png"))

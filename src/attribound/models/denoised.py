@@ -18,7 +18,7 @@ from attribound.models.load import load_model
 from attribound.models.shipped import weights_folder
 
 DENOISERS = ("denoiser-photos", "denoiser-cifar10", "denoiser-cifar10-resnet20")
-"""Shipped denoisers; scripts/make_weights.py made them."""
+"""Shipped denoisers; scripts/assets/make_weights.py made them."""
 
 
 @final

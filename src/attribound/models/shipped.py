@@ -22,7 +22,7 @@ SHIPPED = {
     "cifar10-resnet20-noise": "resnet20",
     "cifar10-resnet20-consistency": "resnet20",
 }
-"""Shipped names and their architectures; scripts/make_weights.py made the weights."""
+"""Shipped names and their architectures; scripts/assets/make_weights.py made the weights."""
 
 
 def load_shipped(name: str) -> nn.Module:

@@ -45,10 +45,7 @@ def audit_run(
         All findings of the run.
     """
     check.fraction("cosine", cosine)
-    with Store.read(path) as stored:  # a model that cannot be opened is found out before anything is written
-        claim = next((one for one in stored.records() if isinstance(one, Record) and one.status != "uncertified"), None)
-    if claim is not None:
-        opener(claim.subject)
+    _open_first(path, opener)
     with Store.append(path) as store:
         done, settings = store.findings(), settings_of(attacks, cosine, seed, tightness)
         certified = [one for one in store.records() if isinstance(one, Record) and one.status != "uncertified"][:items]
@@ -66,6 +63,14 @@ def audit_run(
                 break
         progress(len(certified), len(certified))
         return list(store.findings().values())
+
+
+def _open_first(path: Path, opener: Opener) -> None:
+    """A model that cannot be opened is found out before anything is written."""
+    with Store.read(path) as stored:
+        claim = next((one for one in stored.records() if isinstance(one, Record) and one.status != "uncertified"), None)
+    if claim is not None:
+        opener(claim.subject)
 
 
 def audit_file(

@@ -94,20 +94,7 @@ def prepare(
         trust: load programs too.
         say: told, in a line, what is odd but not wrong and what is done to pictures.
     """
-    check.count("samples", config.samples)
-    check.alpha(config.alpha)
-    if config.samples > _MOST_SAMPLES or config.alpha < _LEAST_ALPHA:
-        raise ArgumentError(
-            f"expected `samples` at most {_MOST_SAMPLES:,} and `alpha` at least {_LEAST_ALPHA:g}, got "
-            f"{config.samples} and {config.alpha:g}"
-        )
-    if not config.cosines:
-        raise ArgumentError("expected at least one cosine")
-    for cosine in config.cosines:
-        check.fraction("cosine", cosine)
-    for epsilon in config.epsilons:
-        check.non_negative("epsilon", epsilon)
-    check_output(config.output)
+    _check_numbers(config)
     data = open_data(config.data)
     parse_noise(config.noise, units_of(data.scale))
     plain = load_model(config.model, config.arch, trust=trust)
@@ -145,6 +132,24 @@ def prepare(
     items = None if config.items is None else min(config.items, len(data))
     full = msgspec.structs.replace(config, items=items, **hashes)
     return full, Job(full, trust, _shared(model), labelled=not doubt)
+
+
+def _check_numbers(config: RunConfig) -> None:
+    """Raise for numbers that no run can have."""
+    check.count("samples", config.samples)
+    check.alpha(config.alpha)
+    if config.samples > _MOST_SAMPLES or config.alpha < _LEAST_ALPHA:
+        raise ArgumentError(
+            f"expected `samples` at most {_MOST_SAMPLES:,} and `alpha` at least {_LEAST_ALPHA:g}, got "
+            f"{config.samples} and {config.alpha:g}"
+        )
+    if not config.cosines:
+        raise ArgumentError("expected at least one cosine")
+    for cosine in config.cosines:
+        check.fraction("cosine", cosine)
+    for epsilon in config.epsilons:
+        check.non_negative("epsilon", epsilon)
+    check_output(config.output)
 
 
 def _suspect(data: Dataset, model: nn.Module, config: RunConfig, say: Callable[[str], None]) -> None:

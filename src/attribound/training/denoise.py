@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from attribound.data import Dataset
+from attribound.noise import Gaussian
 from attribound.training.base import Objective
 
 LEVELS = (0.1, 0.25, 0.5)
@@ -52,7 +53,7 @@ def psnr(denoiser: nn.Module, data: Dataset, sigma: float, seed: int = 0) -> flo
     with torch.no_grad():
         for chosen in torch.arange(len(data)).split(32):
             pictures = data.images(chosen)
-            noisy = pictures + sigma * torch.randn(pictures.shape, generator=generator)
+            noisy = Gaussian(sigma).onto(pictures, generator)
             error = (denoiser(noisy, torch.full((len(pictures),), sigma)) - pictures).square()
             values.append(-10 * error.mean(dim=(1, 2, 3)).log10())
     return float(torch.cat(values).mean())

@@ -67,25 +67,32 @@ def train(
         check_target(file)
     for phase, checkpoint in zip(phases, checkpoints, strict=True):
         fit(model, data, phase.objective, phase.schedule, _patient(report, patience), checkpoint, progress)
-    card = {
-        "architecture": architecture,
+    named = {"architecture": architecture, "start": start, "command": command}
+    card = _card(model, data, test, phases, noise or Gaussian(0.25), named)
+    write_whole(out.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
+    write_whole(out, save({name: value.contiguous() for name, value in model.state_dict().items()}))
+    for checkpoint in checkpoints:
+        checkpoint.unlink(missing_ok=True)
+    return card
+
+
+def _card(
+    model: nn.Module, data: Dataset, test: Dataset, phases: list[Phase], noise: Noise, named: dict[str, str | None]
+) -> dict[str, Any]:
+    """What is said about a trained model; `named`: architecture, start and command as the user knows them."""
+    return {
+        "architecture": named["architecture"],
         "data": data.name,
         "training_inputs": len(data),
-        **({} if start is None else {"start": start}),
+        **({} if named["start"] is None else {"start": named["start"]}),
         **_described(phases[-1]),
-        **({"before": [_described(phase) for phase in phases[:-1]]} if then else {}),
-        "command": command,
-        **_figures(model, test, phases[-1].objective, noise or Gaussian(0.25)),
+        **({"before": [_described(phase) for phase in phases[:-1]]} if len(phases) > 1 else {}),
+        "command": named["command"],
+        **_figures(model, test, phases[-1].objective, noise),
         **({"test_is_training": True} if test is data else {}),
         **({"features": list(data.features)} if data.features else {}),
         "date": datetime.now(UTC).date().isoformat(),
     }
-    weights = {name: value.contiguous() for name, value in model.state_dict().items()}
-    write_whole(out.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
-    write_whole(out, save(weights))
-    for checkpoint in checkpoints:
-        checkpoint.unlink(missing_ok=True)
-    return card
 
 
 def _checkpoint(out: Path, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""Draw docs/images/denoised.jpg: `python scripts/make_denoise_figure.py --resnet50 DIR`.
+"""Draw docs/images/denoised.jpg: `python scripts/assets/make_denoise_figure.py --resnet50 DIR`.
 
 A photograph, a noisy copy (sigma 0.25), what the denoiser makes of it, and ResNet-50's smoothed saliency without and
 with the denoiser, each for the class that the model sees in the clean photograph. About two minutes on one core.
@@ -18,7 +18,7 @@ from attribound.data import open_data
 from attribound.models import Denoised, load_denoiser, load_model
 from attribound.noise import Gaussian
 
-OUT = Path(__file__).parent.parent / "docs" / "images" / "denoised.jpg"
+OUT = Path(__file__).parents[2] / "docs" / "images" / "denoised.jpg"
 SIGMA, BATCH = 0.25, 8
 
 

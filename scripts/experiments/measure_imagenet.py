@@ -1,9 +1,10 @@
-"""Sample class activation maps of photos under noise: `python scripts/measure_imagenet.py --model FILE --arch A ...`.
+"""Sample class activation maps of photos under noise.
 
-Stage 1 of results/imagenet.md; stage 2 is scripts/imagenet_table.py. One file of draws per (model, sigma, photo) goes
-to --draws: run again to resume. A file holds the *signed, uncentred* maps of three methods, which share a forward pass,
-at every noisy copy of the photo, and the class that the model gave to the copy. So whatever is proved about maps can be
-proved from these draws again when the proofs get better.
+`python scripts/experiments/measure_imagenet.py --model FILE --arch A ...`. Stage 1 of results/imagenet.md; stage 2 is
+scripts/experiments/imagenet_table.py. One file of draws per (model, sigma, photo) goes to --draws: run again to resume.
+A file holds the *signed, uncentred* maps of three methods, which share a forward pass, at every noisy copy of the
+photo, and the class that the model gave to the copy. So whatever is proved about maps can be proved from these draws
+again when the proofs get better.
 
 Everything before the layer is compiled, which saves a third to a half of the time; `check` compares the maps with the
 plain model's.
@@ -29,7 +30,7 @@ from attribound.fields.families import noisy
 from attribound.hashes import input_hash
 from attribound.models import Denoised, load_denoiser, load_model
 from attribound.noise import Gaussian
-from attribound.sampling import Source
+from attribound.sampling import Around, AtPoint
 
 SAMPLES, SALIENCY_SAMPLES, BATCH = 1024, 256, 8
 SIGMAS = (0.05, 0.1, 0.25, 0.15, 0.33)
@@ -124,16 +125,16 @@ def sample(fast: Split, x: Tensor, sigma: float, item: int) -> dict[str, np.ndar
     with torch.no_grad():
         logits = fast(x[None])
     target = int(logits.argmax())
-    bounded = Clip(field, UNBOUNDED)
-    source = Source(bounded, x, target, Gaussian(sigma), seed=0, item=item, batch=BATCH, classes=True)
-    chunks = list(source.chunks(SAMPLES))
+    family = Around(Clip(field, UNBOUNDED), target, x)
+    design = AtPoint(Gaussian(sigma), item=item, batch=BATCH, classes=True)
+    chunks = list(design.rounds(family, SAMPLES))
     plain = field.attribute(x[None], target)[0]
     return {
         "maps": torch.cat([chunk.maps for chunk in chunks]).view(-1, *plain.shape).float().numpy(),
         "classes": torch.cat([chunk.classes for chunk in chunks]).numpy(),
         "plain": plain.numpy(),
         "target": np.array(target),
-        "chunk": np.array(source.chunk_rows(SAMPLES)),
+        "chunk": np.array(design.chunk_rows(family, SAMPLES)),
     }
 
 

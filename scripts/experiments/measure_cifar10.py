@@ -1,8 +1,9 @@
-"""Accuracy against certified epsilon of the CIFAR-10 models: `python scripts/measure_cifar10.py --cifar10 DIR`.
+"""Accuracy against certified epsilon of the CIFAR-10 models.
 
-Saliency or Grad-CAM (Unit) of the predicted class, Gaussian noise of sigma 0.25, the first images of the test set,
-alpha 0.001; chance is the 90 % quantile of the cosines between smoothed maps of different images.
-Writes `results/cifar10.json`, model by model: run again to resume, delete a row to measure it anew.
+`python scripts/experiments/measure_cifar10.py --cifar10 DIR`. Saliency or Grad-CAM (Unit) of the predicted class,
+Gaussian noise of sigma 0.25, the first images of the test set, alpha 0.001; chance is the 90 % quantile of the cosines
+between smoothed maps of different images. Writes `results/cifar10.json`, model by model: run again to resume, delete a
+row to measure it anew.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from attribound.data import Arrays, Dataset, open_data
 from attribound.models import Denoised, load_denoiser, load_shipped
 from attribound.training import accuracy
 
-RESULT = Path(__file__).parent.parent / "results" / "cifar10.json"
+RESULT = Path(__file__).parents[2] / "results" / "cifar10.json"
 SIGMA = 0.25
 SUBJECTS = [
     ("cifar10-resnet20", None, "saliency"),
@@ -73,7 +74,7 @@ def main() -> None:
         asked = {"items": chosen.items, "samples": chosen.samples, "images": chosen.images}
         figures = measure(subject, method, test, chosen.items, chosen.samples)
         rows.append({"model": name, "denoiser": denoiser, "method": method, **asked, **figures})
-        command = "python scripts/measure_cifar10.py --cifar10 DIR --items N --samples N --images N"
+        command = "python scripts/experiments/measure_cifar10.py --cifar10 DIR --items N --samples N --images N"
         stored = {"command": command, "sigma": SIGMA, "alpha": 1e-3, "rows": rows}
         RESULT.write_text(json.dumps(stored, indent=1) + "\n")
         print(json.dumps(rows[-1]), flush=True)

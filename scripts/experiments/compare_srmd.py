@@ -1,10 +1,11 @@
-"""A denoiser from elsewhere beside ours: `python scripts/compare_srmd.py --srmd FILE --patches FILE --held-out FILE`.
+"""A denoiser from elsewhere beside ours.
 
-FILE are what `attribound data fetch srmd` and scripts/make_patches.py write. SRMD (Zhang et al. 2018) is a network of
-twelve convolutions that sharpens, enlarges and denoises at once; fifteen of its inputs describe the blur. Which values
-mean *no blur, and our way of making the picture small again* is not written anywhere, so these fifteen numbers are
-fitted on patches of training photographs. Writes results/srmd.json. The licence of the weights is unclear, so they are
-compared with and never shipped.
+`python scripts/experiments/compare_srmd.py --srmd FILE --patches FILE --held-out FILE`. FILE are what `attribound data
+fetch srmd` and scripts/assets/make_patches.py write. SRMD (Zhang et al. 2018) is a network of twelve convolutions that
+sharpens, enlarges and denoises at once; fifteen of its inputs describe the blur. Which values mean *no blur, and our
+way of making the picture small again* is not written anywhere, so these fifteen numbers are fitted on patches of
+training photographs. Writes results/srmd.json. The licence of the weights is unclear, so they are compared with and
+never shipped.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from attribound.data import Dataset, open_data
 from attribound.models import load_denoiser
 from attribound.training import psnr
 
-OUT = Path(__file__).parent.parent / "results" / "srmd.json"
+OUT = Path(__file__).parents[2] / "results" / "srmd.json"
 SIGMAS, CONSTANTS, LAYERS = (0.1, 0.25, 0.5), 15, 12
 STEPS, BATCH, RATE = 150, 8, 0.05
 

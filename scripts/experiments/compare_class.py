@@ -1,8 +1,9 @@
 """The class against Cohen et al. on the same draws, and the tables of docs/compare.md.
 
-`python scripts/compare_class.py --draws DIR` reads the draws of scripts/measure_imagenet.py and writes
-results/class.json and .md; it then puts that table and the one of results/cells.json (scripts/cells_table.py: run it
-first) into docs/compare.md. Without --draws the tables are only put there again.
+`python scripts/experiments/compare_class.py --draws DIR` reads the draws of scripts/experiments/measure_imagenet.py and
+writes results/class.json and .md; it then puts that table and the one of results/cells.json
+(scripts/experiments/cells_table.py: run it first) into docs/compare.md. Without --draws the tables are only put there
+again.
 """
 
 import argparse
@@ -18,15 +19,16 @@ from scipy.stats import norm
 from attribound.bounds import proportion_lower
 from attribound.rounding import percent, round_down
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 OUT, CELLS, PAGE = ROOT / "results" / "class", ROOT / "results" / "cells.json", ROOT / "docs" / "compare.md"
 GUESS = 100
 ABOUT = """# The smoothed class, ours and Cohen's
 
-Made by `python scripts/compare_class.py --draws DIR` from the draws of `scripts/measure_imagenet.py`: Gaussian noise,
-alpha 0.001, medians over the photos of the radius within which the smoothed class is proved to stay; 0 where no class
-is proved. *Cohen*: Cohen et al. (ICML 2019), 100 draws to choose the class, all of alpha for this one statement.
-*Ours*: from the same draws as the map's cosine, its cells and error bars, all true at once.
+Made by `python scripts/experiments/compare_class.py --draws DIR` from the draws of
+`scripts/experiments/measure_imagenet.py`: Gaussian noise, alpha 0.001, medians over the photos of the radius within
+which the smoothed class is proved to stay; 0 where no class is proved. *Cohen*: Cohen et al. (ICML 2019), 100 draws to
+choose the class, all of alpha for this one statement. *Ours*: from the same draws as the map's cosine, its cells and
+error bars, all true at once.
 """
 
 

@@ -1,7 +1,8 @@
 """Write constraints-hashed.txt: the pinned packages with the SHA-256 of their files, for Linux x86-64 and CPython 3.11.
 
-Run again after a change of constraints.txt: `python scripts/make_hashes.py`. pip tells the hashes without installing.
-torch is left out: its builds (CPU, CUDA) are different files of one version, and which one it is, is the user's choice.
+Run again after a change of constraints.txt: `python scripts/tools/make_hashes.py`. pip tells the hashes without
+installing. torch is left out: its builds (CPU, CUDA) are different files of one version, and which one it is, is the
+user's choice.
 """
 
 import json
@@ -10,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 CHOSEN_BY_THE_USER = "torch"
 
 

@@ -1,4 +1,4 @@
-"""Make the report's screenshots for the README: `python scripts/make_screenshots.py [RUN MASKED]`.
+"""Make the report's screenshots for the README: `python scripts/assets/make_screenshots.py [RUN MASKED]`.
 
 Without runs, certifies 24 images of the embedded sample twice, saliency and maps of 7 x 7 patches with their cells, and
 attacks three of each: a few minutes.
@@ -16,7 +16,7 @@ from playwright.sync_api import sync_playwright
 from attribound import cli
 from attribound.report.page import write_report
 
-IMAGES = Path(__file__).parent.parent / "docs" / "images"
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SHOTS = {
     "report-light.png": {"width": 1180, "height": 1290, "scheme": "light", "enlarge": False},
     "report-mask.png": {"width": 1000, "height": 900, "scheme": "light", "enlarge": True},

@@ -1,4 +1,4 @@
-"""Certified epsilon against the number of draws, with time and memory: `python scripts/measure_draws.py`.
+"""Certified epsilon against the number of draws, with time and memory: `python scripts/experiments/measure_draws.py`.
 
 Saliency (Unit) of the shipped MNIST models under the Gaussian noise that they were trained with, alpha 0.001, the first
 images of the embedded sample: medians over ten images, fewer where there are many draws. Writes `results/draws.json`
@@ -18,14 +18,14 @@ from attribound.data import mnist_sample
 from attribound.models import load_shipped
 from attribound.rounding import round_down
 
-OUT = Path(__file__).parent.parent / "results" / "draws"
+OUT = Path(__file__).parents[2] / "results" / "draws"
 MODELS = {"mnist-cnn-consistency": 0.75, "mnist-cnn-noise": 0.5}
 DRAWS = {256: 10, 512: 10, 1024: 10, 2048: 10, 4096: 10, 8192: 10, 16_384: 5, 32_768: 3, 100_000: 1, 1_000_000: 1}
 COSINES = (0.8, 0.9)
 ABOUT = """# Certified epsilon against draws
 
-Made by `python scripts/measure_draws.py`: medians over the images, one thread, Gaussian noise, alpha 0.001, saliency.
-The peak of memory is that of the process so far, rows in the order of draws.
+Made by `python scripts/experiments/measure_draws.py`: medians over the images, one thread, Gaussian noise, alpha 0.001,
+saliency. The peak of memory is that of the process so far, rows in the order of draws.
 """
 
 
@@ -71,10 +71,7 @@ def main() -> None:
                 continue
             rows.append(row(model, draws, items))
             path.write_text("[\n" + ",\n".join(json.dumps(one) for one in rows) + "\n]\n")
-            about = (
-                f"# Certified epsilon against draws\n\nMade by `python scripts/measure_draws.py`.\n\n{markdown(rows)}\n"
-            )
-            OUT.with_suffix(".md").write_text(about)
+            OUT.with_suffix(".md").write_text(f"{ABOUT}\n{markdown(rows)}\n")
             print(json.dumps(rows[-1]), flush=True)
 
 

@@ -1,26 +1,29 @@
-"""Attack certified Grad-CAM maps of photos: `python scripts/attack_photos.py --model FILE --arch A --photos DIR ...`.
+"""Attack certified Grad-CAM maps of photos.
 
-The direct attack at 1, 2 and 4 times the epsilon certified at cosine 0.8 from the draws of scripts/measure_imagenet.py.
-Writes results/imagenet-attacks.json, attack by attack: run again to resume. A change need not keep the prediction. A
-minute or two of one core per attack.
+`python scripts/experiments/attack_photos.py --model FILE --arch A --photos DIR ...`. The direct attack at 1, 2 and 4
+times the epsilon certified at cosine 0.8 from the draws of scripts/experiments/measure_imagenet.py. Writes
+results/imagenet-attacks.json, attack by attack: run again to resume. A change need not keep the prediction. A minute or
+two of one core per attack.
 """
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from imagenet_table import COSINE, prove
 
-from attribound.attacks.base import make_problem, with_epsilon
+from attribound.attacks.base import make_problem
 from attribound.attacks.direct import Direct
 from attribound.data.folder import Folder
 from attribound.fields import GradCAM, Unit
+from attribound.fields.families import Around
 from attribound.models import load_model
 from attribound.noise import Gaussian
 
-OUT = Path(__file__).parent.parent / "results" / "imagenet-attacks.json"
+OUT = Path(__file__).parents[2] / "results" / "imagenet-attacks.json"
 MULTIPLES = (1, 2, 4)
 ATTACK = Direct(steps=12, samples=12, keep_label=False, rescore_samples=256)
 
@@ -47,9 +50,9 @@ def main() -> None:
         left = [m for m in MULTIPLES if not any({**key, "multiple": m}.items() <= one.items() for one in found)]
         if not left:
             continue
-        problem = make_problem(field, x, int(stored["target"]), noise, epsilon, samples=256)
+        problem = make_problem(Around(field, int(stored["target"]), x), noise, epsilon, samples=256)
         for multiple in left:
-            result = ATTACK.run(with_epsilon(problem, multiple * epsilon))
+            result = ATTACK.run(replace(problem, epsilon=multiple * epsilon))
             found.append(
                 {
                     **key,

@@ -1,7 +1,8 @@
-"""Certify and attack the shipped models: `python scripts/measure_leaderboard.py --runs DIR [--cifar10 DIR]`.
+"""Certify and attack the shipped models.
 
-One run per line of ENTRIES goes to --runs, with an audit of its first inputs; run again to resume, or to add a line.
-Afterwards `python scripts/leaderboard.py DIR/*` puts them on the leaderboard. Digits come from the embedded sample.
+`python scripts/experiments/measure_leaderboard.py --runs DIR [--cifar10 DIR]`. One run per line of ENTRIES goes to
+--runs, with an audit of its first inputs; run again to resume, or to add a line. Afterwards `python
+scripts/experiments/leaderboard.py DIR/*` puts them on the leaderboard. Digits come from the embedded sample.
 """
 
 import argparse

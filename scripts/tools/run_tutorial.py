@@ -1,4 +1,4 @@
-"""Run the Python of a page and compare what it prints: `python scripts/run_tutorial.py docs/tutorials/digits.md`.
+"""Run the Python of a page and compare what it prints: `python scripts/tools/run_tutorial.py docs/tutorials/digits.md`.
 
 Blocks marked `python` run in order, in one namespace; a block marked `text` right after one is what it prints. A
 comment `<!-- not run -->` before a block skips it. `--write` puts what was printed into the page. Exit code 1 if a

@@ -1,7 +1,7 @@
-"""Certified cells against the peer's, on the same draws: `python scripts/cells_table.py --draws DIR`.
+"""Certified cells against the peer's, on the same draws: `python scripts/experiments/cells_table.py --draws DIR`.
 
-Reads the draws of scripts/measure_imagenet.py and writes results/cells.json and .md. The peer is Anani et al. (ICML
-2025) as in `attribound.baselines.pixel_votes`, on the cells of the map itself.
+Reads the draws of scripts/experiments/measure_imagenet.py and writes results/cells.json and .md. The peer is Anani et
+al. (ICML 2025) as in `attribound.baselines.pixel_votes`, on the cells of the map itself.
 """
 
 import argparse
@@ -11,31 +11,32 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from imagenet_table import ALPHA, DIM, SHAPES, Stored, groups, unit
+from imagenet_table import ALPHA, DIM, SHAPES, Stored, groups, stored_family, unit
 
 from attribound.baselines.pixel_votes import certify_pixels
 from attribound.bounds.cells import Votes
+from attribound.certificates.statements import registry
 from attribound.noise import Gaussian
-from attribound.sampling import Plan, default_statistics, estimate
+from attribound.sampling import Plan, estimate
 from attribound.sampling.votes import mark_cells
 
-OUT = Path(__file__).parent.parent / "results" / "cells"
+OUT = Path(__file__).parents[2] / "results" / "cells"
 FRACTION, NEEDED = 0.5, 0.75
 """The peer's setting: the hotter half, proved by a probability of 0.75; the radius is then 0.674 sigma."""
 DRAWS = (100, 1000)
 COLUMNS = ("ours", "alone", "peer", "endless")
 ABOUT = """# Certified cells of Grad-CAM, ours and the peer's
 
-Made by `scripts/measure_imagenet.py` (draws) and `scripts/cells_table.py` (this page and `cells.json`). Centred
-Grad-CAM of the last stage (7 x 7), the hotter half of its cells, alpha 0.001, Gaussian noise. A cell counts if it is
-proved to stay in its half under every change up to R = 0.674 sigma, the peer's radius. *Peer*: Anani et al. (ICML
-2025), all of alpha for this one statement, ten draws to choose each cell's side. *Ours alone*: our test with all of
-alpha. *Ours*: what `certify` gives, where an eighth of alpha pays for the cells (half of it for maps sampled at an
-attacked input) and the rest for the map's cosine at every epsilon, the class and error bars, all true at once; and
-every cell has a radius of its own. Shares are means over the photos. The peer's paper reports 61 to 68 % for Grad-CAM
-of ResNet-50 with 100 draws, on pixels of a map enlarged to the photo's size, so that is not the same statement.
-*Endless draws*: the share of cells that are on one side in at least 75 % of these draws, about what any rule that
-counts sides could prove with any number of draws.
+Made by `scripts/experiments/measure_imagenet.py` (draws) and `scripts/experiments/cells_table.py` (this page and
+`cells.json`). Centred Grad-CAM of the last stage (7 x 7), the hotter half of its cells, alpha 0.001, Gaussian noise. A
+cell counts if it is proved to stay in its half under every change up to R = 0.674 sigma, the peer's radius. *Peer*:
+Anani et al. (ICML 2025), all of alpha for this one statement, ten draws to choose each cell's side. *Ours alone*: our
+test with all of alpha. *Ours*: what `certify` gives, where an eighth of alpha pays for the cells (half of it for maps
+sampled at an attacked input) and the rest for the map's cosine at every epsilon, the class and error bars, all true at
+once; and every cell has a radius of its own. Shares are means over the photos. The peer's paper reports 61 to 68 % for
+Grad-CAM of ResNet-50 with 100 draws, on pixels of a map enlarged to the photo's size, so that is not the same
+statement. *Endless draws*: the share of cells that are on one side in at least 75 % of these draws, about what any rule
+that counts sides could prove with any number of draws.
 """
 
 
@@ -44,9 +45,9 @@ def ours(stored: dict[str, np.ndarray], draws: int, sigma: float, radius: float)
     maps = unit(SHAPES["gradcam"](torch.from_numpy(stored["maps"])))[:draws]
     classes = torch.from_numpy(stored["classes"])[:draws]
     rows, found = max(draws // 16, 1), []
-    for statistics_ in (default_statistics(cells=(FRACTION,)), alone()):
-        source = Stored(maps, classes, rows, Gaussian(sigma), torch.empty(DIM, device="meta"))
-        result = estimate(source, Plan(draws, ALPHA), maps.shape[1:], statistics_)
+    for statistics_ in (registry.statistics(cells=(FRACTION,)), alone()):
+        design = Stored(maps, classes, rows, Gaussian(sigma))
+        result = estimate(stored_family(DIM), design, Plan(draws, ALPHA), maps.shape[1:], statistics_)
         radii = result.evidence.fact(Votes).radii(FRACTION, result.evidence.law)[1]
         found.append(float((radii >= radius).mean()))
     return found[0], found[1]
@@ -54,7 +55,7 @@ def ours(stored: dict[str, np.ndarray], draws: int, sigma: float, radius: float)
 
 def alone() -> list:
     """The votes with nearly all of alpha; the norm, which `estimate` cannot do without, gets the rest."""
-    chosen = [one for one in default_statistics(cells=(FRACTION,)) if type(one).__name__ in ("Norm", "VoteCount")]
+    chosen = [one for one in registry.statistics(cells=(FRACTION,)) if type(one).__name__ in ("Norm", "VoteCount")]
     for one, share in zip(chosen, (0.001, 0.999), strict=True):
         one.share = share
     return chosen
@@ -99,9 +100,9 @@ def markdown(lines: list[dict]) -> str:
 GRIDS = """
 ## Certified GridPG
 
-Made by `scripts/measure_gridpg.py` (`gridpg.json`): grids of 2 x 2 photographs, each explained for the class of each of
-its four; sigma and draws as named. The share of the smoothed map, and of the cells proved hot at R by each method, that
-lie in the right quarter (chance: 25 %), and the share of cells that each method decides.
+Made by `scripts/experiments/measure_gridpg.py` (`gridpg.json`): grids of 2 x 2 photographs, each explained for the
+class of each of its four; sigma and draws as named. The share of the smoothed map, and of the cells proved hot at R by
+each method, that lie in the right quarter (chance: 25 %), and the share of cells that each method decides.
 
 | model | hot | explanations | smoothed map | ours | peer | decided, ours | decided, peer |
 |---|---|---|---|---|---|---|---|

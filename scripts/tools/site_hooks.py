@@ -19,7 +19,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from typer.main import get_command
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "results/**/*.md")
 """Pages of the site that are not in docs/."""
 RENAMED = {"README.md": "index.md"}

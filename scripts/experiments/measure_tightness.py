@@ -1,8 +1,9 @@
-"""How far certificates lie from attacks, on the embedded sample: `python scripts/measure_tightness.py [cases|gap]`.
+"""How far certificates lie from attacks, on the embedded sample.
 
-`gap`: for 12 images and both shipped models, the smallest epsilon at which the direct attack turns the smoothed map to
-cosine 0.8 and 0.9, against what is certified there; tightness is their ratio. The attack goes all out: it need not keep
-the prediction, starts again at the length that it reached, and its change is tried at shorter lengths.
+`python scripts/experiments/measure_tightness.py [cases|gap]`. `gap`: for 12 images and both shipped models, the
+smallest epsilon at which the direct attack turns the smoothed map to cosine 0.8 and 0.9, against what is certified
+there; tightness is their ratio. The attack goes all out: it need not keep the prediction, starts again at the length
+that it reached, and its change is tried at shorter lengths.
 
 `cases`: many changes from short attacks, each put at the very lengths at which certificates state something, and judged
 against every rule. A violation is an exact cosine that lies, with probability 1 - 1e-6, below what is certified.
@@ -14,19 +15,21 @@ import argparse
 import json
 import math
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 import attribound as ab
-from attribound.attacks.base import Problem, make_problem, with_epsilon
+from attribound.attacks.base import Problem, make_problem
 from attribound.attacks.direct import Direct
 from attribound.attacks.score import rescore
 from attribound.data import mnist_sample
+from attribound.fields.families import Around
 from attribound.models import load_shipped
 
-OUT = Path(__file__).parent.parent / "results" / "tightness.json"
+OUT = Path(__file__).parents[2] / "results" / "tightness.json"
 MODELS = {"mnist-cnn-consistency": 0.75, "mnist-cnn-noise": 0.5}
 COSINES = (0.8, 0.9)
 STRONG = Direct(steps=40, samples=256, keep_label=False, rescore_samples=16)
@@ -41,7 +44,7 @@ def crossing(problem: Problem, change: Tensor, cosine: float, longest: float) ->
 
     def turned(length: float) -> bool:
         delta = change * (length / float(change.norm()))
-        return rescore(problem.field, problem.x, delta, problem.target, problem.noise, DRAWS, seed=1).cosine <= cosine
+        return rescore(problem.family, problem.at(delta), problem.noise, DRAWS, seed=1).cosine <= cosine
 
     if not turned(longest):
         return math.inf
@@ -56,7 +59,7 @@ def smallest(problem: Problem, cosine: float) -> float:
     """The smallest epsilon at which the strong attack reaches a cosine."""
     found, budget = math.inf, LONGEST * problem.noise.sigma
     for number in range(ROUNDS):
-        result = STRONG.run(with_epsilon(problem, budget), seed=number)
+        result = STRONG.run(replace(problem, epsilon=budget), seed=number)
         found = min(found, crossing(problem, result.delta, cosine, budget))
         budget = min(found, 1.5 * budget)
     return found
@@ -66,7 +69,7 @@ def gap(model: str, item: int) -> dict:
     """Certified against attacked, for one image."""
     field, noise, x = ab.Unit(ab.Saliency(load_shipped(model))), ab.Gaussian(MODELS[model]), mnist_sample()[0][item]
     certificate = ab.certify(field, x, noise=noise, samples=8192, seed=0, item=item)
-    problem = make_problem(field, x, certificate.target, noise, 1.0)
+    problem = make_problem(Around(field, certificate.target, x), noise, 1.0)
     row = {}
     for cosine in COSINES:
         certified, attacked = certificate.max_epsilon(cosine), smallest(problem, cosine)
@@ -79,14 +82,14 @@ def cases(model: str, item: int) -> dict:
     field, noise, x = ab.Unit(ab.Saliency(load_shipped(model))), ab.Gaussian(MODELS[model]), mnist_sample()[0][item]
     certificate = ab.certify(field, x, noise=noise, samples=8192, seed=0, item=item)
     lengths = [length for level in LEVELS if (length := certificate.max_epsilon(level)) > 0]
-    problem = make_problem(field, x, certificate.target, noise, max(lengths), samples=1024)
+    problem = make_problem(Around(field, certificate.target, x), noise, max(lengths), samples=1024)
     judged, violated, closest = 0, 0, 2.0
     for seed in range(SEEDS):
         change = SHORT.run(problem, seed=seed).delta
         for length in lengths:
-            delta = change * (length / float(change.norm()))
-            applied = float((x + delta).double().sub(x.double()).norm())
-            score = rescore(field, x, delta, certificate.target, noise, JUDGED, seed=seed)
+            changed = problem.at(change * (length / float(change.norm())))
+            applied = float(changed.shift.norm())
+            score = rescore(problem.family, changed, noise, JUDGED, seed=seed)
             for stated in certificate.evidence.cosines(max(applied, length)).values():
                 judged, violated = judged + 1, violated + int(float(stated) > score.cosine_most)
                 closest = min(closest, score.cosine - float(stated))

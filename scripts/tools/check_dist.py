@@ -1,4 +1,4 @@
-"""Check what `python -m build` made, in a fresh environment elsewhere: `python scripts/check_dist.py dist`.
+"""Check what `python -m build` made, in a fresh environment elsewhere: `python scripts/tools/check_dist.py dist`.
 
 The wheel is installed without its dependencies into a new environment in a temporary folder, which borrows torch and
 the rest from the environment that runs this script: what is tested is our package, not the index. Then the demo runs.

@@ -1,7 +1,8 @@
-"""Prove what stored draws say and write results/imagenet.json and .md: `python scripts/imagenet_table.py --draws DIR`.
+"""Prove what stored draws say and write results/imagenet.json and .md.
 
-Stage 2; stage 1, scripts/measure_imagenet.py, made the draws. They go through the same statistics as in `certify`, in
-the same chunks, so the numbers are those of a certificate. Seconds per photo: run it again after every improvement.
+`python scripts/experiments/imagenet_table.py --draws DIR`. Stage 2; stage 1, scripts/experiments/measure_imagenet.py,
+made the draws. They go through the same statistics as in `certify`, in the same chunks, so the numbers are those of a
+certificate. Seconds per photo: run it again after every improvement.
 """
 
 import argparse
@@ -14,16 +15,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attribound.bounds.cells import Majority, Votes
-from attribound.fields.bounded import Unit
+from attribound.certificates.statements import registry
+from attribound.fields import Saliency, Unit
 from attribound.fields.reshaped import centre
 from attribound.metrics import cosine_similarity
 from attribound.noise import Gaussian
-from attribound.sampling import Draws, Estimate, Plan, default_statistics, estimate
+from attribound.sampling import Around, Draws, Estimate, Plan, estimate
+from attribound.sampling.witness import Witness
 
-OUT = Path(__file__).parent.parent / "results" / "imagenet"
+OUT = Path(__file__).parents[2] / "results" / "imagenet"
 ALPHA, COSINE = 1e-3, 0.8
 FRACTIONS, RADII = (0.5, 0.3, 0.1), (0.05, 0.1, 0.17, 0.22)
 DIM = 3 * 224 * 224
@@ -37,15 +40,15 @@ SHAPES = {
 """How each method's map follows from what is stored: signed maps of Grad-CAM, LayerCAM and Grad-CAM++."""
 ABOUT = """# Certified class activation maps of unmodified ImageNet networks
 
-Made by `scripts/measure_imagenet.py` (draws) and `scripts/imagenet_table.py` (this page and `imagenet.json`, which has
-every photo's numbers). Gaussian noise in pixels of [0, 1], 1,024 draws per photo, alpha 0.001, predicted class, maps
-of the last convolutional stage (7 x 7), centred unless it says otherwise. Photos: the four shipped ones, then those of
-foolbox in alphabetical order of their folders. Columns: medians over the photos of norm / limit, of the certified
-epsilon at cosine 0.8 and of the fidelity (cosine of smoothed and plain map); chance, the 90 % quantile of the cosines
-between smoothed maps of different photos; shares of labelled photos that are classified rightly, plain and under
-noise; share of draws that keep the plain prediction; share of photos with a joint epsilon above 0, up to which both
-the class that most draws show and the map at cosine 0.8 are proved to stay; share of the cells that are proved, all at
-once, to stay among the hotter or the colder half of the map under every change up to 0.1.
+Made by `scripts/experiments/measure_imagenet.py` (draws) and `scripts/experiments/imagenet_table.py` (this page and
+`imagenet.json`, which has every photo's numbers). Gaussian noise in pixels of [0, 1], 1,024 draws per photo, alpha
+0.001, predicted class, maps of the last convolutional stage (7 x 7), centred unless it says otherwise. Photos: the four
+shipped ones, then those of foolbox in alphabetical order of their folders. Columns: medians over the photos of norm /
+limit, of the certified epsilon at cosine 0.8 and of the fidelity (cosine of smoothed and plain map); chance, the 90 %
+quantile of the cosines between smoothed maps of different photos; shares of labelled photos that are classified
+rightly, plain and under noise; share of draws that keep the plain prediction; share of photos with a joint epsilon
+above 0, up to which both the class that most draws show and the map at cosine 0.8 are proved to stay; share of the
+cells that are proved, all at once, to stay among the hotter or the colder half of the map under every change up to 0.1.
 
 Only cosine 0.8 was asked (`certify --cosine 0.8`): each further one shares the moment rule's part of alpha and costs
 about 1 % of epsilon.
@@ -57,33 +60,29 @@ the maps are: an event of probability ln(1000)/1024 may have been missed, a shif
 
 
 @dataclass(frozen=True)
-class Limit:
-    """What `estimate` asks of a field: unit maps."""
-
-    limit: float = 1.0
-    block: int = 1
-    stated: tuple = ()
-
-
-@dataclass(frozen=True)
 class Stored:
-    """Draws from a file, in place of a `Source`."""
+    """The design whose draws come from a file, in place of `AtPoint`."""
 
     maps: Tensor
     classes: Tensor
     rows: int
     noise: Gaussian
-    x: Tensor
-    field: Limit = Limit()
+    seed: int = 0
+    item: int = 0
 
-    def chunk_rows(self, planned: int) -> int:
+    def chunk_rows(self, family: Around, planned: int) -> int:
         """As when they were drawn."""
         return self.rows
 
-    def chunks(self, planned: int) -> Iterator[Draws]:
-        """Chunk by chunk."""
+    def rounds(self, family: Around, planned: int, witness: Witness) -> Iterator[Draws]:
+        """Chunk by chunk; no model is asked, so there is nothing to watch."""
         parts = zip(self.maps.split(self.rows), self.classes.split(self.rows), strict=True)
         return (Draws(maps, classes) for maps, classes in parts)
+
+
+def stored_family(size: int) -> Around:
+    """Unit maps of an input of that size, whose model is never asked."""
+    return Around(Unit(Saliency(nn.Identity())), 0, torch.empty(size, device="meta"))
 
 
 def unit(maps: Tensor) -> Tensor:
@@ -95,9 +94,9 @@ def prove(stored: dict[str, np.ndarray], sigma: float, method: str) -> tuple[Est
     """What the draws prove about one method's map, and its fidelity."""
     shape = SHAPES[method]
     maps, classes = unit(shape(torch.from_numpy(stored["maps"]))), torch.from_numpy(stored["classes"])
-    source = Stored(maps, classes, int(stored["chunk"]), Gaussian(sigma), torch.empty(DIM, device="meta"))
-    asked = default_statistics(cosines=(COSINE,), cells=FRACTIONS)
-    result = estimate(source, Plan(len(maps), ALPHA), maps.shape[1:], asked)
+    design = Stored(maps, classes, int(stored["chunk"]), Gaussian(sigma))
+    asked = registry.statistics(cosines=(COSINE,), cells=FRACTIONS)
+    result = estimate(stored_family(DIM), design, Plan(len(maps), ALPHA), maps.shape[1:], asked)
     plain = unit(shape(torch.from_numpy(stored["plain"])[None]))
     return result, float(cosine_similarity(plain, result.map[None]))
 

@@ -1,7 +1,8 @@
-"""Search noise level and weight of the consistency objective: `python scripts/search_consistency.py --mnist DIR`.
+"""Search noise level and weight of the consistency objective.
 
-Trains the small CNN for every pair (sigma, beta) and measures, on images of the embedded sample that play no part in
-training, what the certificate gives. Writes `results/consistency.json`, pair by pair: run again to resume.
+`python scripts/experiments/search_consistency.py --mnist DIR`. Trains the small CNN for every pair (sigma, beta) and
+measures, on images of the embedded sample that play no part in training, what the certificate gives. Writes
+`results/consistency.json`, pair by pair: run again to resume.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from attribound.models import SmallCNN
 from attribound.noise import Gaussian
 from attribound.training import Consistency, Schedule, accuracy, fit
 
-RESULT = Path(__file__).parent.parent / "results" / "consistency.json"
+RESULT = Path(__file__).parents[2] / "results" / "consistency.json"
 PAIRS = [(0.75, 1.0), (0.5, 4.0), (0.5, 1.0), (0.75, 0.0), (0.75, 0.5), (1.0, 1.0), (0.5, 0.0), (0.75, 4.0)]
 
 
@@ -51,7 +52,8 @@ def main() -> None:
         if any((row["sigma"], row["beta"]) == (sigma, beta) for row in rows):
             continue
         rows.append(measure(sigma, beta, train, test, chosen))
-        command = f"python scripts/search_consistency.py --mnist DIR --epochs {chosen.epochs} --items {chosen.items}"
+        command = "python scripts/experiments/search_consistency.py --mnist DIR"
+        command += f" --epochs {chosen.epochs} --items {chosen.items}"
         RESULT.write_text(
             json.dumps({"command": command, "samples": 8192, "alpha": 1e-3, "rows": rows}, indent=1) + "\n"
         )

@@ -1,4 +1,4 @@
-"""Measure what the attacks reach on the embedded sample: `python scripts/measure_attacks.py`.
+"""Measure what the attacks reach on the embedded sample: `python scripts/experiments/measure_attacks.py`.
 
 The direct attack on smoothed saliency (Unit, Gaussian sigma 0.5) of the noise-trained model at epsilon 2.0 and 2.5, and
 IFIA on the plain saliency of the standard model at epsilon 1.0. About fifteen minutes on one core.

@@ -1,9 +1,9 @@
-"""Make the embedded sample and all shipped weights: `python scripts/make_weights.py --mnist DIR --cifar10 DIR`.
+"""Make the embedded sample and all shipped weights: `python scripts/assets/make_weights.py --mnist DIR --cifar10 DIR`.
 
 The folders hold MNIST's IDX files and CIFAR-10's batches (`attribound data fetch` gets them), and for the denoiser of
-photographs (`--patches DIR`) what scripts/make_patches.py writes. Everything takes about five hours on two cores;
-`--only NAME` makes one part. An interrupted training resumes, and a phase whose weights are there is not repeated:
-delete them to make them anew.
+photographs (`--patches DIR`) what scripts/assets/make_patches.py writes. Everything takes about five hours on two
+cores; `--only NAME` makes one part. An interrupted training resumes, and a phase whose weights are there is not
+repeated: delete them to make them anew.
 """
 
 import argparse
@@ -45,7 +45,7 @@ from attribound.training import (
 from attribound.training.denoise import measure_denoising
 from attribound.training.session import measure
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "attribound"
 PER_DIGIT = 30
 
@@ -195,7 +195,7 @@ def make_weights(name: str, folder: str) -> None:
             schedule,
             out,
             noise=Gaussian(recipe.sigma),
-            command=f"python scripts/make_weights.py --{recipe.data} DIR --only {name}",
+            command=f"python scripts/assets/make_weights.py --{recipe.data} DIR --only {name}",
             report=lambda epoch, loss: print(f"{name} epoch {epoch}: {loss:.4f}", flush=True),
         )
         if ARCHITECTURES[name] == "denoiser" and recipe.kept == 1:

@@ -1,9 +1,10 @@
-"""Explanations of the robust CIFAR-10 models under attack: `python scripts/measure_robust.py --cifar10 DIR`.
+"""Explanations of the robust CIFAR-10 models under attack.
 
-Share of the 1,000 largest features of the saliency map that are kept after the l2 IFIA (top-k loss, Softplus while
-attacking), on the first test images; accuracy from the model's card, and under an attack of 20 steps that raises the
-cross-entropy. `--also FILE` measures a further ResNet-20, such as the control of IGR.
-Writes results/cifar10-robust.json and .md, row by row: run again to go on; rows of other weights are measured anew.
+`python scripts/experiments/measure_robust.py --cifar10 DIR`. Share of the 1,000 largest features of the saliency map
+that are kept after the l2 IFIA (top-k loss, Softplus while attacking), on the first test images; accuracy from the
+model's card, and under an attack of 20 steps that raises the cross-entropy. `--also FILE` measures a further ResNet-20,
+such as the control of IGR. Writes results/cifar10-robust.json and .md, row by row: run again to go on; rows of other
+weights are measured anew.
 """
 
 import argparse
@@ -22,14 +23,14 @@ from attribound.hashes import model_hash
 from attribound.models import card, load_model, load_shipped
 from attribound.training import Adversarial, accuracy, attacked_accuracy
 
-OUT = Path(__file__).parent.parent / "results" / "cifar10-robust"
+OUT = Path(__file__).parents[2] / "results" / "cifar10-robust"
 FAMILY = "cifar10-resnet20"
 MODELS = [FAMILY, *(f"{FAMILY}-{name}" for name in ("adversarial", "trades", "igr", "ig-norm", "noise"))]
 PAIRS = [("trades", "adversarial"), ("igr", "trades"), ("igr-control", "trades"), ("igr", "igr-control")]
 PAIRS += [("ig-norm", "trades"), ("igr", "noise")]
 K, STEPS, SEED, HELD = 1000, 40, 0, 250
 STRONG = Adversarial(epsilon=0.25, attack_steps=20, step_size=0.05)
-COMMAND = "python scripts/measure_robust.py --cifar10 DIR --items {items} --epsilon {epsilons} --also FILE"
+COMMAND = "python scripts/experiments/measure_robust.py --cifar10 DIR --items {items} --epsilon {epsilons} --also FILE"
 ABOUT = """# Explanations of the robust CIFAR-10 models under attack
 
 Made by `{command}`. ResNet-20; saliency of the predicted class; l2 IFIA with the top-k loss, {steps} steps, only

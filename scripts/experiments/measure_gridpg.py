@@ -1,9 +1,9 @@
-"""Certified GridPG of ImageNet networks: `python scripts/measure_gridpg.py --model FILE --arch A --photos DIR`.
+"""Certified GridPG of ImageNet networks.
 
-Grids of 2 x 2 photographs (448 x 448 pixels), each explained for the class of each of its four photographs by centred
-Grad-CAM: how much of the smoothed map, and how many of the cells that are *proved* hot, lie in the right quarter. Ours
-beside the peer's method (Anani et al. 2025) on the same draws. Writes results/gridpg.json, grid by grid: run again to
-resume.
+`python scripts/experiments/measure_gridpg.py --model FILE --arch A --photos DIR`. Grids of 2 x 2 photographs (448 x 448
+pixels), each explained for the class of each of its four photographs by centred Grad-CAM: how much of the smoothed map,
+and how many of the cells that are *proved* hot, lie in the right quarter. Ours beside the peer's method (Anani et al.
+2025) on the same draws. Writes results/gridpg.json, grid by grid: run again to resume.
 """
 
 import argparse
@@ -18,14 +18,15 @@ from torch import Tensor
 
 from attribound.baselines.pixel_votes import certify_pixels
 from attribound.bounds.cells import Votes
+from attribound.certificates.statements import registry
 from attribound.data.folder import Folder
 from attribound.fields import GradCAM, Unit
 from attribound.metrics import certified_grid_pointing_game, grid_pointing_game, make_grid
 from attribound.models import load_model
 from attribound.noise import Gaussian
-from attribound.sampling import Plan, Source, default_statistics, estimate
+from attribound.sampling import Around, AtPoint, Plan, estimate
 
-OUT = Path(__file__).parent.parent / "results" / "gridpg.json"
+OUT = Path(__file__).parents[2] / "results" / "gridpg.json"
 FRACTIONS, NEEDED = (0.5, 0.25), 0.75
 """The peer's half; and a quarter, which is what the right photograph takes of the grid."""
 
@@ -34,12 +35,12 @@ def rows(field: Unit, noise: Gaussian, samples: int, images: Tensor, targets: li
     """One row per (photograph, fraction): GridPG, certified GridPG of both methods, shares of cells they decide."""
     grid, found = make_grid(images), []
     for place, target in enumerate(targets):
-        source = Source(field, grid, target, noise, item=4 * number + place, batch=2, classes=True)
-        chunks = list(source.chunks(samples))
+        family, design = Around(field, target, grid), AtPoint(noise, item=4 * number + place, batch=2, classes=True)
+        chunks = list(design.rounds(family, samples))
         maps, classes = (torch.cat([getattr(one, name) for one in chunks]) for name in ("maps", "classes"))
         side = round(maps.shape[1] ** 0.5)
-        stored = Stored(maps, classes, source.chunk_rows(samples), noise, grid)
-        result = estimate(stored, Plan(samples, ALPHA), (side, side), default_statistics(cells=FRACTIONS))
+        stored = Stored(maps, classes, design.chunk_rows(family, samples), noise)
+        result = estimate(family, stored, Plan(samples, ALPHA), (side, side), registry.statistics(cells=FRACTIONS))
         radius = float(result.evidence.law.majority_radius(NEEDED))
         for fraction in FRACTIONS:
             sides, radii = result.evidence.fact(Votes).radii(fraction, result.evidence.law)

@@ -99,6 +99,6 @@ def test_typos_are_answered_before_torch_is_loaded(words, meant, tmp_path) -> No
 
 
 def test_a_newer_format_says_upgrade(tmp_path, capsys) -> None:
-    (tmp_path / "a.json").write_text('{"format": 3}')
+    (tmp_path / "a.json").write_text('{"format": 4}')
     assert cli.run(["verify", str(tmp_path / "a.json")]) == 2
-    assert "it has format 3, expected 2: a newer attribound made it, pip install --upgrade" in capsys.readouterr().err
+    assert "it has format 4, expected 3: a newer attribound made it, pip install --upgrade" in capsys.readouterr().err

@@ -165,7 +165,8 @@ class NoiseOf(Noise):
 def parse_noise(spec: str, units: tuple[float, ...] | None = None) -> Noise:
     """The noise of `uniform:R`, `gaussian:S` or any other law's `kind:value`."""
     kind, value = split_spec(spec)
-    return NoiseOf(kind, value, Budget(units))
+    named = {Ball: UniformBall, Normal: Gaussian}.get(kind) if units is None else None
+    return NoiseOf(kind, value, Budget(units)) if named is None else named(value)
 
 
 def units_of(scale: Tensor | None) -> tuple[float, ...] | None:

@@ -101,17 +101,17 @@ def test_missing_file(tmp_path) -> None:
         ("null", "expected a JSON object"),
         ("7", "expected a JSON object"),
         ("", "is not a record of attribound"),
-        ("{}", "it has format None, expected 2"),
-        ('{"format": "2"}', "it has format '2', expected 2"),
-        ('{"format": 3}', "it has format 3, expected 2"),
-        ('{"format": 2}', "is not a record of attribound: Object missing required field"),
-        ('{"format": 2, "format": 2}', "the key 'format' stands twice"),
-        ('{"format": 2, "norm": NaN}', "the number NaN is not finite"),
-        ('{"format": 2, "norm": -Infinity}', "the number -Infinity is not finite"),
-        ('{"format": 2, "norm": 1e999}', "the number 1e999 is not finite"),
+        ("{}", "it has format None, expected 3"),
+        ('{"format": "3"}', "it has format '3', expected 3"),
+        ('{"format": 4}', "it has format 4, expected 3"),
+        ('{"format": 3}', "is not a record of attribound: Object missing required field"),
+        ('{"format": 3, "format": 3}', "the key 'format' stands twice"),
+        ('{"format": 3, "norm": NaN}', "the number NaN is not finite"),
+        ('{"format": 3, "norm": -Infinity}', "the number -Infinity is not finite"),
+        ('{"format": 3, "norm": 1e999}', "the number 1e999 is not finite"),
         ("[" * 100_000, "is not a record of attribound"),
         ('{"a":' * 100_000, "is not a record of attribound"),
-        ('{"format": 2, "item": ' + "9" * 5000 + "}", "is not a record of attribound"),
+        ('{"format": 3, "item": ' + "9" * 5000 + "}", "is not a record of attribound"),
     ],
     ids=lambda text: text[:40],
 )
@@ -127,7 +127,7 @@ def test_an_older_format_names_the_version_that_reads_it(tmp_path) -> None:
     (tmp_path / "x.json").write_text('{"format": 1, "evidence": {}, "map": {}}')
     with pytest.raises(StoredDataError) as caught:
         Certificate.load(tmp_path / "x.json")
-    assert str(caught.value).endswith("it has format 1, which attribound 0.1 reads; this version reads 2")
+    assert str(caught.value).endswith("it has format 1, which attribound 0.1 reads; this version reads 3")
     assert "\n" not in str(caught.value)
 
 

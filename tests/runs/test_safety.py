@@ -60,7 +60,7 @@ def test_broken_and_exploding_pictures(shape, content, make) -> None:
 def test_other_formats_and_configurations(make) -> None:
     path = make(items=1)
     change(path, "UPDATE meta SET value = '99' WHERE key = 'format'")
-    with pytest.raises(StoredDataError, match="has format 99, expected 2"):
+    with pytest.raises(StoredDataError, match="has format 99, expected 3"):
         Store.read(path)
     change(path, "UPDATE meta SET value = '1' WHERE key = 'format'")
     with pytest.raises(StoredDataError, match=r"has format 1, which attribound 0\.1 reads"):

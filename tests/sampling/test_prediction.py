@@ -13,12 +13,12 @@ from attribound.fields import Saliency, Unit
 from attribound.fields.captum import Captum
 from attribound.noise import Gaussian, UniformBall
 from attribound.sampling import Draws, Setting
-from attribound.sampling.prediction import Prediction
+from attribound.sampling.prediction import ClassCount
 from tests.problems import AbsFirst, Linear
 
 
 def majority_of(pilot, *chunks, alpha=0.1) -> Majority | None:
-    statistic = Prediction(1 / 16)
+    statistic = ClassCount(1 / 16)
     maps = torch.zeros(1, 2, dtype=torch.float64)
     statistic.start(Draws(maps, pilot), Setting(2, 1.0, 100, Gaussian(0.5).law(2)))
     for chunk in chunks:

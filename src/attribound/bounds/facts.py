@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 
 from attribound.bounds import confidence
+from attribound.bounds.laws.base import Law
 from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
 
@@ -93,12 +94,14 @@ class Basis:
         draws: number of independent draws.
         alpha: failure probability of everything together.
         block: rows behind each draw.
+        law: the law of the noise, where it is known.
     """
 
     limit: float
     draws: int
     alpha: float
     block: int = 1
+    law: Law | None = None
 
 
 @final

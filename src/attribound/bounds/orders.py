@@ -81,6 +81,8 @@ class Orders(CellFact):
             return [f"orders spent alpha {self.spent:g}, more than their share {share:g}"]
         if (np.diag(pairs) > 0).any() or ((pairs > 0) & (pairs.T > 0)).any():
             return ["orders put two features above each other"]
+        if basis.law is not None and self.radius.max() > self.most(basis.draws, basis.law):
+            return [f"orders hold further than {basis.draws} draws can prove"]
         return []
 
     def most(self, draws: int, law: Law) -> float:

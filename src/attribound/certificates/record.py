@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
+from attribound import checks as check
 from attribound.bounds.budgets import Budget
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.laws import LAWS, Law
@@ -186,6 +187,7 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
     def _evidence(self) -> Evidence:
         """Read once: a record is checked, proved and drawn from the same evidence."""
         law_type = LAWS.get(self.noise.kind)
+        check.dimension(self.dim)
         if law_type is None:
             raise ValueError(f"noise {self.noise.kind!r}, expected {' or '.join(LAWS)}")
         budget = _budget(self.noise.units)

@@ -87,7 +87,7 @@ def _out_of_range(certificate: Certificate) -> list[str]:
 def _infeasible(certificate: Certificate) -> list[str]:
     """Facts that no draws of this number can prove at this alpha, or that this field cannot have."""
     record, evidence = certificate.record, certificate.evidence
-    basis = Basis(record.bound.limit, record.draws, record.alpha, record.block)
+    basis = Basis(record.bound.limit, record.draws, record.alpha, record.block, certificate.law)
     problems = [problem for fact in evidence.facts.values() for problem in fact.problems(basis)]
     if not problems:  # from facts that are none, no rule derives anything
         problems = [problem for rule in RULES if rule.applies(evidence) for problem in rule.problems(evidence)]

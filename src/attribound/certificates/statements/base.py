@@ -103,7 +103,7 @@ class Statement(ABC):
     @classmethod
     @abstractmethod
     def problems(cls, certificate: "Certificate") -> list[str]:
-        """What its facts cannot hold, and what the record states beyond what they give, in words."""
+        """What the record states beyond what its facts give, in words; facts that cannot be are found before."""
 
     @classmethod
     def asked(cls, certificate: "Certificate") -> Any:

@@ -124,10 +124,7 @@ class TopReasons(Statement):
 
     @classmethod
     def problems(cls, certificate: "Certificate") -> list[str]:
-        """Names and radii that cannot be, and reasons that the evidence does not give."""
-        record, orders = certificate.record, certificate.evidence.facts.get(Orders)
-        if isinstance(orders, Orders) and orders.radius.max() > orders.most(record.draws, certificate.law):
-            return [f"orders hold further than {record.draws} draws can prove"]
+        """Reasons that the evidence does not give."""
         return _overstated(certificate)
 
     @classmethod

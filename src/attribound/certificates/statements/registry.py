@@ -58,7 +58,12 @@ def ask(asked: Mapping[str, Any], asking: Asking) -> list[Statement]:
 
 def _wanted(value: Any) -> bool:
     """Whether a value asks for anything: nothing, zero, an empty list and an empty text do not."""
-    return len(value) > 0 if hasattr(value, "__len__") else value is not None and bool(value)
+    if value is None:
+        return False
+    try:
+        return len(value) > 0
+    except TypeError:  # a number, of whatever kind
+        return bool(value)
 
 
 def asked_again(certificate: "Certificate") -> dict[str, Any]:

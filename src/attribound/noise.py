@@ -5,6 +5,7 @@ A noise has no dimension of its own: `noise.law(size)` is the law on inputs of t
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -162,10 +163,14 @@ class NoiseOf(Noise):
         return self.kind(self.units.dim(size), self.value)
 
 
+_NAMED: dict[str, Callable[[float], Noise]] = {Ball.kind: UniformBall, Normal.kind: Gaussian}
+"""Laws whose noise has a name of its own in Python."""
+
+
 def parse_noise(spec: str, units: tuple[float, ...] | None = None) -> Noise:
     """The noise of `uniform:R`, `gaussian:S` or any other law's `kind:value`."""
     kind, value = split_spec(spec)
-    named = {Ball: UniformBall, Normal: Gaussian}.get(kind) if units is None else None
+    named = _NAMED.get(kind.kind) if units is None else None
     return NoiseOf(kind, value, Budget(units)) if named is None else named(value)
 
 

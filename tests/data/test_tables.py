@@ -49,7 +49,7 @@ def test_names_labels_and_units(kind, tmp_path) -> None:
 def test_standardised(kind, tmp_path) -> None:
     spec = write(tmp_path / "a", TEXT, kind)
     learnt = write(tmp_path / "b", "income,note,age\n0,x,10\n2000,y,30\n", kind)
-    data = open_data(f"{spec}?drop=diagnosis&columns=age,income&standardise={learnt.partition(':')[2]}")
+    data = open_data(f"{spec}?columns=age,income&standardise={learnt.partition(':')[2]}")
     assert data.image(0).tolist() == pytest.approx([(30 - 20) / 10, 0.0])
     assert (data.scale, data.label(0), data.classes) == (None, None, ())
 

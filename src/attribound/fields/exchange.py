@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attribound.errors import FieldError
-from attribound.fields.base import Explanation, Field, forward
+from attribound.fields.base import Explanation, Field
 from attribound.fields.families import Family, Side
 
 Seen = Literal["same", "unsteady", "outputs", "maps"]
@@ -47,12 +47,8 @@ class Call:
         """Ask for the maps of a batch, and for the model's outputs if the method does not give them."""
         state = generator.get_state()
         with torch.enable_grad():
-            given = family.explain(shifts, generator=generator)
-        logits = given.logits if outputs else None
-        if outputs and logits is None:
-            with torch.no_grad():
-                logits = forward(family.field.model, family.inputs(shifts))
-        return Call(family, shifts, state, Explanation(given.maps.detach(), logits))
+            given = family.explain(shifts, generator=generator, outputs=outputs)
+        return Call(family, shifts, state, Explanation(given.maps.detach(), given.logits if outputs else None))
 
     def again(self, shifts: Tensor) -> Explanation:
         """What the same call says about other changes, with the same randomness in each slot."""

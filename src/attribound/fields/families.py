@@ -58,10 +58,20 @@ class Family(ABC):
         """The same changes with another field."""
 
     def explain(
-        self, t: Tensor, *, generator: torch.Generator | None = None, create_graph: bool = False
+        self, t: Tensor, *, generator: torch.Generator | None = None, create_graph: bool = False, outputs: bool = False
     ) -> Explanation:
-        """Maps after n changes."""
-        return self.field.explain(self.inputs(t), self.target, generator=generator, create_graph=create_graph)
+        """Maps after n changes, and with `outputs` the model's outputs there, whether or not the method gives them."""
+        points = self.inputs(t)
+        given = self.field.explain(points, self.target, generator=generator, create_graph=create_graph)
+        return Explanation(given.maps, self.outputs(points, given) if outputs else given.logits)
+
+    @final
+    def outputs(self, points: Tensor, given: Explanation) -> Tensor:
+        """The model's outputs at changed inputs: the method's, or asked for."""
+        if given.logits is not None:
+            return given.logits
+        with torch.no_grad():
+            return forward(self.field.model, points)
 
     def noise(self, noise: Noise, count: int, generator: torch.Generator) -> Tensor:
         """(count, ...) independent noise on the parameters; an error where their precision cannot hold it."""

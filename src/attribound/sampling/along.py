@@ -86,14 +86,15 @@ class Along(Family):
         return points
 
     def explain(
-        self, t: Tensor, *, generator: torch.Generator | None = None, create_graph: bool = False
+        self, t: Tensor, *, generator: torch.Generator | None = None, create_graph: bool = False, outputs: bool = False
     ) -> Explanation:
         """Maps of changed inputs, brought back, then brought within the limit."""
-        plain = self.field.base.explain(self.inputs(t), self.target, generator=generator, create_graph=create_graph)
+        points = self.inputs(t)
+        plain = self.field.base.explain(points, self.target, generator=generator, create_graph=create_graph)
         maps = self.change.back(plain.maps, self._placed(t), self.x.shape)
         if maps.shape != plain.maps.shape:
             raise FieldError(f"expected {self.change.name} to keep the shape of the maps it brings back")
-        return Explanation(self.field.change(maps), plain.logits)
+        return Explanation(self.field.change(maps), self.outputs(points, plain) if outputs else plain.logits)
 
     def exchanged(self, shifts: Tensor, kept: Tensor, side: Side) -> Tensor:
         """The other rows take each other's parameters: every one of them is allowed."""

@@ -31,7 +31,7 @@ class Reasons:
         features: (k,) places in the map.
         names: (k,) what they are called.
         stays: (k,) each feature is among the k largest of every attacked map up to this epsilon; 0.0: unproved.
-        above: (k, k) reason i stays above reason j up to above[i][j]; 0.0: unproved.
+        above: (k, k) at [i, j], up to where reason i stays above reason j; 0.0: unproved.
         assumed: the limit is a guess, so nothing here is a certificate.
     """
 

@@ -257,6 +257,21 @@ def test_each_side_has_half_of_alpha_and_stops_at_the_first_failure(low):
     assert not holds.all()
 
 
+def test_what_lies_behind_a_bad_interval_is_not_reached():
+    def maps(t):
+        rows = np.tile([1.0, 0.0, 0.0], (len(t), 1))
+        rows[(t > 10) & (t < 14)] = (-1.0, 0.0, 0.0)
+        return rows
+
+    windows = scanned(maps, high=30, window=2, draws=3000, rng=np.random.default_rng(0))
+    holds = _margins(windows, Cone(0.8), 1e-3) > 0
+    assert holds[0]
+    assert holds[-1]
+    left, right = map_reach(windows, cosine=0.8, alpha=1e-3)
+    assert left == -30
+    assert 8 < right < 12
+
+
 def test_bets_on_shares_agree_with_the_reference():
     rng = np.random.default_rng(9)
     windows = scanned(
@@ -280,10 +295,8 @@ def test_the_curve_pays_for_each_of_its_positions():
     positions = windows.design.grid.positions
     for t, proved in zip(curve.t[::9], curve.proved[::9], strict=True):
         j = int(np.argmin(np.abs(positions - t)))
-        angle = 91
-        while (
-            angle > 1 and _margins(windows, Cone(max(math.cos(math.radians(angle - 1)), 0)), 0.1 / len(curve.t))[j] > 0
-        ):
+        angle, each = 90, 0.1 / len(curve.t)
+        while angle > 1 and _margins(windows, Cone(math.cos(math.radians(angle - 1))), each)[j] > 0:
             angle -= 1
         assert proved == pytest.approx(angle)
 

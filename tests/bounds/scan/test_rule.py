@@ -268,7 +268,7 @@ def test_what_lies_behind_a_bad_interval_is_not_reached():
     assert holds[0]
     assert holds[-1]
     left, right = map_reach(windows, cosine=0.8, alpha=1e-3)
-    assert left == -30
+    assert left == pytest.approx(-30)
     assert 8 < right < 12
 
 

@@ -1,6 +1,7 @@
 """The rule against the slow reference, and its parts against brute force."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -255,6 +256,22 @@ def test_each_side_has_half_of_alpha_and_stops_at_the_first_failure(low):
     assert map_reach(windows, cosine=0.8, alpha=alpha) == walked(holds, windows.design.grid)
     assert holds[windows.design.grid.left]
     assert not holds.all()
+
+
+def test_spread_along_another_direction_costs_little():
+    """The largest eigenvalue belongs to a direction that is not dangerous: bounding by it loses reach."""
+    rng = np.random.default_rng(0)
+
+    def maps(t):
+        rows = turning(2, size=20, noise=0.3, rng=rng)(t)
+        rows[:, 5] += rng.standard_normal(len(rows))
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    windows = scanned(maps, high=30, window=3.75, draws=4096, rng=rng)
+    design = replace(windows.design, moments=np.linalg.eigvalsh(windows.design.moments)[:, -1])
+    bounded = replace(windows, design=design, moments=np.linalg.eigvalsh(windows.moments)[:, -1])
+    exact, eigenvalue = (map_reach(one, cosine=0.8, alpha=1e-3)[1] for one in (windows, bounded))
+    assert 1.2 * eigenvalue <= exact <= 18.6
 
 
 def test_what_lies_behind_a_bad_interval_is_not_reached():

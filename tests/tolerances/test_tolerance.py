@@ -13,6 +13,7 @@ from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Assumed
 from attribound.sampling.along import Along
 from attribound.tolerances.exact import reach_of_places
+from attribound.tolerances.scanned import SHARES
 from tests.tolerances.known import Add, Mirrored, Steps, Turning
 
 X = torch.zeros(3, dtype=torch.float64)
@@ -88,6 +89,10 @@ def test_print_and_words(sheet):
     assert words.startswith("add: for every change from -")
     assert "the mean of the maps over a window of half-width 3.75 units" in words
     assert "99 %" in words
+    assert "The class stays from -30 to 2" in words
+    assert "by majority in the window" in words
+    assert repr(sheet["add"]) == words
+    assert repr(sheet) == text
     assert "do not exactly add up" in words
     assert "Exact: every alternative was tried" in sheet["steps"].words(0.9)
     assert len(sheet.words().splitlines()) == 4
@@ -102,6 +107,17 @@ def test_exact_changes_spend_no_alpha_and_scans_share_it():
     assert np.array_equal(alone["add"].shown, both["add"].shown)
     assert alone["add"].reach(0.8)[1] >= both["add"].reach(0.8)[1]
     assert both["mirrored"].reach(0.8)[0] == 0
+
+
+def test_cosines_share_alpha():
+    field = ab.Unit(Turning(noise=0.05))
+    both = ab.tolerance(field, X, Add(30), cosine=(0.8, 0.9), samples=800, alpha=0.02, seed=1)["add"]
+    alone = ab.tolerance(field, X, Add(30), cosine=0.8, samples=800, alpha=0.01, seed=1)["add"]
+    assert both.reach(0.8) == alone.reach(0.8)
+    assert ab.tolerance(field, X, Add(30), cosine=0.8, samples=800, alpha=0.02, seed=1)["add"].reach(0.8) != (
+        both.reach(0.8)
+    )
+    assert math.fsum(SHARES.values()) <= 1
 
 
 def test_the_reference_is_the_map_shown_or_the_plain_one():

@@ -177,14 +177,14 @@ class Finite(Change):
 
 def number(kind: type[Change], amount: str, units: tuple[str, ...]) -> float:
     """The positive number of a spec NAME:AMOUNT, with one of these units after it; "" allows none."""
-    text = amount.strip()
+    text, typed = amount.strip(), f"{kind.name}:{amount}"
     unit = next((one for one in sorted(units, key=len, reverse=True) if one and text.endswith(one)), "")
     if not text or (not unit and "" not in units and _value(text) is not None):
         problem = "a range" if not text else "a range with its unit"
-        raise ArgumentError(f"expected {problem} for {kind.name}, such as {kind.example}, got {kind.name}:{amount}")
+        raise ArgumentError(f"expected {problem} for {kind.name}, such as {kind.example}, got {typed!r}")
     value = _value(text.removesuffix(unit).strip())
     if value is None or not (math.isfinite(value) and value > 0):
-        raise ArgumentError(f"expected a range > 0 for {kind.name}, such as {kind.example}, got {kind.name}:{amount}")
+        raise ArgumentError(f"expected a range > 0 for {kind.name}, such as {kind.example}, got {typed!r}")
     return value
 
 

@@ -25,7 +25,7 @@ class Flip(Finite):
     def parse(cls, amount: str) -> Self:
         """Nothing but its name."""
         if amount:
-            raise ArgumentError(f"expected flip without a range, got flip:{amount}")
+            raise ArgumentError(f"expected flip without a range, got {amount!r}")
         return cls()
 
     @property

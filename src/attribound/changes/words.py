@@ -32,7 +32,7 @@ class HiddenWord(Finite):
     def parse(cls, amount: str) -> Self:
         """Nothing but its name."""
         if amount:
-            raise ArgumentError(f"expected hidden-word without a range, got hidden-word:{amount}")
+            raise ArgumentError(f"expected hidden-word without a range, got {amount!r}")
         return cls()
 
     @property

@@ -37,7 +37,7 @@ class Break:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tolerance:
     """What is proved about one change of one input.
 
@@ -71,6 +71,9 @@ class Tolerance:
     window: float | None
     window_share: float
     angles: Curve
+
+    def __repr__(self) -> str:
+        return self.words()
 
     @property
     def name(self) -> str:
@@ -109,8 +112,15 @@ class Tolerance:
             return f"{self.name}: nothing is proved at cosine {asked:g}, not even without a change."
         return (
             f"{self.name}: for every change from {interval_text(interval)} {self.change.unit} {self._about()} keeps at "
-            f"least cosine {asked:g} with {self._against()}. {self._how()}"
+            f"least cosine {asked:g} with {self._against()}. {self._class()}{self._how()}"
         )
+
+    def _class(self) -> str:
+        """About the class, where anything is proved."""
+        if self.class_reach is None:
+            return ""
+        where = f"from {interval_text(self.class_reach)} {self.change.unit}"
+        return f"The class stays {where}{'' if self.window is None else ', by majority in the window'}. "
 
     def _about(self) -> str:
         if self.window is None:

@@ -76,7 +76,9 @@ def _interval(change: Continuous, left: float | None, right: float | None) -> In
 
 
 def _shown_curve(change: Continuous, curve: Curve) -> Curve:
-    return Curve(np.array([change.shown(float(t)) for t in curve.t]), curve.proved, curve.sampled)
+    inside = np.clip(curve.t, change.low, change.high)
+    t = np.where(np.isclose(curve.t, inside, rtol=1e-9, atol=0.0), inside, curve.t)  # a range's end is named exactly
+    return Curve(np.array([change.shown(float(one)) for one in t]), curve.proved, curve.sampled)
 
 
 class _Search:

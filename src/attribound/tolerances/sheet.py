@@ -12,7 +12,7 @@ from attribound.tolerances.answer import Tolerance, interval_text
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sheet:
     """Tolerances by the name of the change; `print` shows a table, `words` says exactly what is proved.
 
@@ -54,7 +54,7 @@ class Sheet:
         """What exactly is said, one sentence or two per change and cosine."""
         return "\n".join(one.words(cosine) for one in self.tolerances.values() for cosine in one.reaches)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         head = f"{self.method}, class {self.target}: how far the input may change"
         columns = [["change", *(f"cosine {exact_text(cosine)}" for cosine in self.cosines)]]
         columns[0] += ["unit", "class stays", "proof", "breaks at"]

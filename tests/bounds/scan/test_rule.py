@@ -1,6 +1,7 @@
 """The rule against the slow reference, and its parts against brute force."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -257,6 +258,37 @@ def test_each_side_has_half_of_alpha_and_stops_at_the_first_failure(low):
     assert not holds.all()
 
 
+def test_spread_along_another_direction_costs_little():
+    """The largest eigenvalue belongs to a direction that is not dangerous: bounding by it loses reach."""
+    rng = np.random.default_rng(0)
+
+    def maps(t):
+        rows = turning(2, size=20, noise=0.3, rng=rng)(t)
+        rows[:, 5] += rng.standard_normal(len(rows))
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    windows = scanned(maps, high=30, window=3.75, draws=4096, rng=rng)
+    design = replace(windows.design, moments=np.linalg.eigvalsh(windows.design.moments)[:, -1])
+    bounded = replace(windows, design=design, moments=np.linalg.eigvalsh(windows.moments)[:, -1])
+    exact, eigenvalue = (map_reach(one, cosine=0.8, alpha=1e-3)[1] for one in (windows, bounded))
+    assert 1.2 * eigenvalue <= exact <= 18.6
+
+
+def test_what_lies_behind_a_bad_interval_is_not_reached():
+    def maps(t):
+        rows = np.tile([1.0, 0.0, 0.0], (len(t), 1))
+        rows[(t > 10) & (t < 14)] = (-1.0, 0.0, 0.0)
+        return rows
+
+    windows = scanned(maps, high=30, window=2, draws=3000, rng=np.random.default_rng(0))
+    holds = _margins(windows, Cone(0.8), 1e-3) > 0
+    assert holds[0]
+    assert holds[-1]
+    left, right = map_reach(windows, cosine=0.8, alpha=1e-3)
+    assert left == pytest.approx(-30)
+    assert 8 < right < 12
+
+
 def test_bets_on_shares_agree_with_the_reference():
     rng = np.random.default_rng(9)
     windows = scanned(
@@ -280,10 +312,8 @@ def test_the_curve_pays_for_each_of_its_positions():
     positions = windows.design.grid.positions
     for t, proved in zip(curve.t[::9], curve.proved[::9], strict=True):
         j = int(np.argmin(np.abs(positions - t)))
-        angle = 91
-        while (
-            angle > 1 and _margins(windows, Cone(max(math.cos(math.radians(angle - 1)), 0)), 0.1 / len(curve.t))[j] > 0
-        ):
+        angle, each = 90, 0.1 / len(curve.t)
+        while angle > 1 and _margins(windows, Cone(math.cos(math.radians(angle - 1))), each)[j] > 0:
             angle -= 1
         assert proved == pytest.approx(angle)
 

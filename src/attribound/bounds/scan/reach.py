@@ -82,7 +82,7 @@ def angle_curve(windows: Windows, *, alpha: float) -> Curve:
 def _margins(windows: Windows, cone: Cone, alpha: float, chosen: npt.NDArray[np.int64] | None = None) -> FloatArray:
     """By how much inequality (1) holds at the chosen positions (all: None); proved where positive."""
     design, grid = windows.design, windows.design.grid
-    chosen = np.arange(len(windows.means)) if chosen is None else chosen
+    chosen = np.arange(len(windows.along)) if chosen is None else chosen
     if not design.reference.any() or not 0 <= cone.cosine < 1:
         return np.full(len(chosen), -np.inf)
     least = design.least(cone)

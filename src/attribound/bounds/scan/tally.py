@@ -1,5 +1,6 @@
 """The scan's own draws: sums by group, second moments by block of groups, in memory that does not grow with draws."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -47,7 +48,9 @@ class Windows:
 
     Attributes:
         design: what was fixed before.
-        means: (J, m) means of the draws in the windows.
+        along: (J,) parts of the windows' means along the reference.
+        across: (J,) lengths of the parts across it.
+        means: (J, m) the means themselves, for small maps; (0, m) for large ones.
         shares: (J,) the part of these draws that had the class asked for.
         draws: draws in a window, n K.
         covers: (J,) which cover of a window each position uses.
@@ -56,24 +59,13 @@ class Windows:
     """
 
     design: Design
+    along: FloatArray
+    across: FloatArray
     means: FloatArray
     shares: FloatArray
     draws: int
     covers: npt.NDArray[np.int64]
     moments: FloatArray
-
-    @cached_property
-    def along(self) -> FloatArray:
-        """(J,) parts of the means along the reference."""
-        along: FloatArray = self.means @ self.design.reference
-        return along
-
-    @cached_property
-    def across(self) -> FloatArray:
-        """(J,) lengths of the parts across it."""
-        rest = self.means - self.along[:, None] * self.design.reference
-        across: FloatArray = np.sqrt((rest**2).sum(axis=1))
-        return across
 
     @cached_property
     def axes(self) -> "Axes":
@@ -152,11 +144,21 @@ class Tally:
                 "expected whole rounds: as many draws in every cell as in every other, and at least one"
             )
         draws = rounds * grid.per_window
+        reference, width = self._design.reference, 2 * grid.half
+        along, across, means = [], [], []
+        for total in _sliding(self._sums, width):
+            mean = total / draws
+            along.append(float(mean @ reference))
+            across.append(float(np.linalg.norm(mean - along[-1] * reference)))
+            if self._moments.ndim == 3:
+                means.append(mean)
         covers, moments = self._covers()
         return Windows(
             design=self._design,
-            means=_sliding(self._sums, 2 * grid.half) / draws,
-            shares=_sliding(self._hits[:, None], 2 * grid.half)[:, 0] / draws,
+            along=np.array(along),
+            across=np.array(across),
+            means=np.array(means).reshape(-1, self.size),
+            shares=np.array([float(hits) for hits in _sliding(self._hits, width)]) / draws,
             draws=draws,
             covers=covers,
             moments=moments / draws,
@@ -181,8 +183,10 @@ def _largest(rows: FloatArray) -> float:
     return float(np.linalg.eigvalsh(gram)[-1] + _EIGENVALUE * gram.trace())
 
 
-def _sliding(rows: FloatArray, width: int) -> FloatArray:
-    """Sums of `width` neighbouring rows, in float64."""
-    total = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
-    sums: FloatArray = total[width:] - total[:-width]
-    return sums
+def _sliding(rows: FloatArray, width: int) -> Iterator[FloatArray]:
+    """Sums of `width` neighbouring rows, one after the other, in float64."""
+    total = rows[:width].sum(axis=0)
+    yield total
+    for leaving, coming in zip(rows, rows[width:], strict=False):
+        total = total - leaving + coming
+        yield total

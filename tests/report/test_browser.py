@@ -8,10 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from attribound.certificates.record import Record
 from attribound.report.page import write_report
 from attribound.runs import Store
+from attribound.runs.tasks import Outcome
 from tests.report.browsing import artefact
-from tests.report.conftest import EVIL, copies, error, finding, scan_of, write_run
+from tests.report.conftest import EVIL, changed, copies, error, finding, scan_of, write_run
 
 
 @pytest.fixture(scope="module")
@@ -277,3 +279,31 @@ def test_the_trust_mask_follows_the_sliders(celled, tmp_path, open_page) -> None
     assert kinds("#large-pictures .mask")[2] > before[2]
     assert page.input_value("#epsilon") == page.input_value("#large-epsilon")
     page.screenshot(path=artefact("mask.png"))
+
+
+def test_verdict_cards_rows_and_filters_count_the_same(synthesise, template, open_page) -> None:
+    """Where the first sentence speaks of class and map, nothing on the page is called proved without its class."""
+    weak = [Outcome(one.item, barely_voted(one.record), one.pictures) for one in template[1][::2]]
+    page = open_page(write_report(synthesise([*weak, *template[1][1::2]])))
+    slide(page, "epsilon", "Home")
+    counts = []
+    for _ in range(8):
+        counts.append(int(page.inner_text("#verdict").split()[1]))
+        assert page.locator("#cards .pill.yes").count() == counts[-1]
+        assert page.locator("#table tbody td:nth-child(7)").all_inner_texts().count("yes") == counts[-1]
+        page.select_option("#status", "holds")
+        assert page.inner_text("#count") == f"{counts[-1]} of 4 images"
+        page.select_option("#status", "turns")
+        assert page.locator("#cards .pill", has_text="class not certified here").count() == int(
+            page.inner_text("#count").split()[0]
+        )
+        page.select_option("#status", "")
+        slide(page, "epsilon", "ArrowRight", 4)
+    assert 2 in counts, "two classes are hardly proved to stay"
+
+
+def barely_voted(record: Record) -> Record:
+    """The same explanation of an input whose class nearly half of the noisy copies do not get."""
+    facts = {name: dict(fact) for name, fact in record.facts.items()}
+    facts["majority"]["count"] = round(0.62 * facts["majority"]["tested"])
+    return changed(record, facts=facts)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any, final
 
@@ -14,8 +15,9 @@ from attribound.certificates.record import Record
 from attribound.report import norms, wording
 from attribound.report.charts import Attacked
 from attribound.report.collect import Collected, collect
+from attribound.report.curves import Units
 from attribound.report.details import details
-from attribound.report.page import quantiles, word_for
+from attribound.report.page import quantiles
 from attribound.report.sides import sides
 from attribound.report.templating import fill
 from attribound.report.verdict import Verdict, judge
@@ -65,8 +67,15 @@ class Audit:
     @property
     def proved(self) -> int:
         """Inputs for which the question is proved."""
-        counts = self.verdict.counts.holds[self.verdict.cosine]
-        return counts[self.verdict.stop] if counts else 0
+        return sum(map(self._reaches, range(len(self.reached))))
+
+    @cached_property
+    def reached(self) -> Units:
+        """(N,) up to which change it is proved, in units: the same that the verdict counts."""
+        return self.verdict.reached(self.run.proofs)
+
+    def _reaches(self, row: int) -> bool:
+        return int(self.reached[row]) >= self.epsilon > 0
 
     def outcome(self, row: int) -> str:
         """In the words of ISO/IEC 24029-2.
@@ -77,9 +86,8 @@ class Audit:
         run, finding = self.run, self.run.findings.get(row)
         if finding is not None and finding.violated:
             return "counterexample"
-        reached = int(run.proofs.units[row, self.verdict.cosine]) >= self.epsilon > 0
-        sound = word_for(run) == "certified" and run.rows[row].item not in run.summary.doubtful
-        return "proof" if reached and sound else "inconclusive"
+        sound = run.word == "certified" and run.rows[row].item not in run.summary.doubtful
+        return "proof" if self._reaches(row) and sound else "inconclusive"
 
     @property
     def outcomes(self) -> Counter[str]:
@@ -94,7 +102,8 @@ class Audit:
     @property
     def question(self) -> str:
         """In words."""
-        return f"cosine at least {exact_text(self.cosine)} under every change up to epsilon {self.shown_epsilon}"
+        kept = "the smoothed model's class and a cosine" if self.verdict.joint else "a cosine"
+        return f"{kept} of at least {exact_text(self.cosine)} under every change up to epsilon {self.shown_epsilon}"
 
 
 def read(store: Store) -> Audit:
@@ -121,8 +130,8 @@ def render(store: Store, by: str = "") -> str:
         attacked=_attacked(audit),
         unknown=_unknown(audit),
         quantiles=quantiles(run),
-        word=word_for(run),
-        heading=_HEADINGS[word_for(run)],
+        word=run.word,
+        heading=_HEADINGS[run.word],
         alarms=wording.alarms(run),
         examples=_examples(store, audit),
         sides=sides(run.config.attribution, run.config.maps),
@@ -141,7 +150,7 @@ def _identity(audit: Audit, by: str) -> list[wording.Fact]:
     """Who, what, how, with hashes."""
     run, config = audit.run, audit.run.config
     named = ("Model", "Data", "Explanation", "Noise", "How the limit is known", "Failure probability", "Records")
-    known = {fact["name"]: fact for fact in wording.facts(run)}
+    known = {fact["name"]: fact for fact in wording.facts(run, audit.verdict)}
     first = [
         wording.fact("Report made", f"{audit.today:%Y-%m-%d %H:%M} UTC by attribound {version('attribound')}"),
         wording.fact("Responsible", by or "not stated"),
@@ -241,14 +250,14 @@ def _unknown(audit: Audit) -> list[str]:
 
 def _row(audit: Audit, row: int) -> dict[str, Any]:
     run, one = audit.run, audit.run.rows[row]
-    units, column = run.proofs.units[row], audit.verdict.cosine
+    units = int(audit.reached[row])
     finding = run.findings.get(row)
     return {
         "item": str(one.item),
         "label": _class(run, one.label),
         "predicted": _class(run, one.prediction),
         "status": one.status,
-        "epsilon": "" if one.status == "error" else in_units(int(units[column]), run.proofs.scale.digits),
+        "epsilon": "" if one.status == "error" else in_units(units, run.proofs.scale.digits),
         "outcome": audit.outcome(row),
         "attack": "" if finding is None else f"{round_down(finding.worst, 3)} at {round_down(finding.epsilon, 3)}",
         "note": one.note,
@@ -264,7 +273,7 @@ def _class(run: Collected, number: int | None) -> str:
 def _examples(store: Store, audit: Audit) -> list[dict[str, Any]]:
     """Attacked inputs first, then those that are certified least."""
     run = audit.run
-    order = sorted(run.drawn, key=lambda row: (row not in run.findings, run.proofs.units[row, audit.verdict.cosine]))
+    order = sorted(run.drawn, key=lambda row: (row not in run.findings, audit.reached[row]))
     chosen = order[:MOST_EXAMPLES]
     shown = details(store, replace(run, drawn=chosen))
     return [_example(audit, row, shown[row]) for row in chosen if shown[row]["pictures"] or "features" in shown[row]]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attribound.report import wording
 from attribound.report.audit import Audit, read
-from attribound.report.page import quantiles, word_for
+from attribound.report.page import quantiles
 from attribound.runs import Store
 from attribound.runs.markdown import escaped, table
 from attribound.texts import blank
@@ -51,12 +51,12 @@ def _numbers(audit: Audit) -> str:
         return ""
     heads = [*_HEADS, *(f"{share} of all {audit.noun}s" for share in shown["shares"]), "50 %, maps as sampled"]
     rows = [[row["cosine"], f"{row['degrees']}°", *row["reached"], row["visible"]] for row in shown["rows"]]
-    title = f"Size of change (epsilon, l2) up to which the explanation keeps a cosine, {word_for(audit.run)}:"
+    title = f"Up to which epsilon (the change's {audit.run.config.size}) explanations keep a cosine, {audit.run.word}:"
     return f"{title}\n\n{table(heads, rows)}"
 
 
 def _setting(audit: Audit) -> str:
-    facts = [*wording.facts(audit.run), *wording.provenance(audit.run)]
+    facts = [*wording.facts(audit.run, audit.verdict), *wording.provenance(audit.run)]
     rows = [[fact["name"], fact["text"]] for fact in facts]
     rows.append(["Records SHA-256", audit.records_sha256])
     rows.append(["Section made", f"{audit.today:%Y-%m-%d}"])

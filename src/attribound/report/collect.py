@@ -102,6 +102,11 @@ class Collected:
         return [one.item for one in self.findings.values() if one.violated]
 
     @property
+    def word(self) -> str:
+        """What a number may be called."""
+        return "assumed" if self.assumed else "claimed" if self.violated else "certified"
+
+    @property
     def labelled(self) -> bool:
         """Whether any input has a label."""
         return any(row.label is not None for row in self.rows)

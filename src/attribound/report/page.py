@@ -70,11 +70,11 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
         "noun": noun,
         "nouns": noun + "s",
         "feature": "pixel" if noun == "image" else "feature",
-        "word": word_for(run),
+        "word": run.word,
         "alarms": wording.alarms(run),
         "cautions": wording.cautions(run),
         "notes": wording.notes(run),
-        "facts": wording.facts(run),
+        "facts": wording.facts(run, verdict),
         "quantiles": quantiles(run),
         "attacked": charts.Attacked.among(list(run.findings.values())).words(noun) if run.findings else "",
         "searched": any(one.settings.get("tightness") for one in run.findings.values()),
@@ -86,11 +86,6 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
         "limits": wording.limits(run.config),
         "provenance": wording.provenance(run),
     }
-
-
-def word_for(run: Collected) -> str:
-    """What a number may be called."""
-    return "assumed" if run.assumed else "claimed" if run.violated else "certified"
 
 
 def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str, name: str) -> dict[str, Any]:
@@ -114,8 +109,8 @@ def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str,
         "noun": noun,
         "nouns": noun + "s",
         "size": run.config.size,
-        "word": word_for(run),
-        "guaranteed": word_for(run) == "certified",
+        "word": run.word,
+        "guaranteed": run.word == "certified",
         "classes": dict(enumerate(run.classes)),
         "findings": {place[row]: _shown_finding(one) for row, one in run.findings.items() if row in place},
         "details": {place[row]: detail for row, detail in shown.items()},

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from attribound.report.collect import Collected
-from attribound.report.curves import Units
+from attribound.report.curves import Proofs, Units
 from attribound.rounding import confidence, degrees, exact_text, in_units, lower_quantile
 
 _PREFERRED = 0.8
@@ -77,6 +77,8 @@ class Verdict:
         counts: how many hold, wherever the sliders stand.
         cosine: number of the cosine at the start.
         stop: number of the epsilon at the start.
+        joint: whether the sentence at the start speaks of class and map together.
+        choice: why the epsilon at the start is that one.
     """
 
     kind: str
@@ -88,6 +90,18 @@ class Verdict:
     counts: Counts
     cosine: int
     stop: int
+    joint: bool
+    choice: str
+
+    def reached(self, proofs: Proofs) -> Units:
+        """(N,) up to which change, in units, what the first sentence says is proved: one definition for all rows."""
+        return reach(proofs, self.cosine, joint=self.joint)
+
+
+def reach(proofs: Proofs, column: int, *, joint: bool) -> Units:
+    """(N,) largest epsilon, in units, at which a cosine is proved; with `joint`, at which the class is proved, too."""
+    alone = proofs.units[:, column]
+    return np.minimum(alone, proofs.classes) if joint and proofs.classes is not None else alone
 
 
 def judge(run: Collected, noun: str) -> Verdict:
@@ -95,10 +109,9 @@ def judge(run: Collected, noun: str) -> Verdict:
     proofs, config, scale = run.proofs, run.config, run.proofs.scale
     wanted = _PREFERRED if _PREFERRED in config.cosines else config.cosines[0]
     column = proofs.cosines.index(wanted)
-    budgets = proofs.units[:, column]
-    joint = budgets if proofs.classes is None else np.minimum(budgets, proofs.classes)
-    asked = joint if (joint > 0).any() else budgets
-    usual = int(lower_quantile(asked[asked > 0].tolist(), _SHARE))
+    together = bool((reach(proofs, column, joint=True) > 0).any())
+    reached = reach(proofs, column, joint=together)
+    usual = int(lower_quantile(reached[reached > 0].tolist(), _SHARE))
     stop = max(usual // scale.step, 1) - 1
     counts = _counts(run)
     sentences = _sentences(run, noun)
@@ -118,6 +131,19 @@ def judge(run: Collected, noun: str) -> Verdict:
         counts=counts,
         cosine=column,
         stop=stop,
+        joint=joint,
+        choice=_choice(run, values, column, noun) if scale.count else "",
+    )
+
+
+def _choice(run: Collected, values: dict[str, Any], column: int, noun: str) -> str:
+    """Why the verdict starts at its epsilon: not the median, but what nearly every certified input reaches."""
+    joint = values["joint"] > 0
+    count, together = (values["joint"], " together with their class") if joint else (values["count"], "")
+    some = int((reach(run.proofs, column, joint=joint) > 0).sum())
+    return (
+        f"{values['epsilon']}: reached by {count} of the {some} {noun}s with any {run.word} epsilon at cosine "
+        f"{values['cosine']}{together} (nine of ten are aimed at; a median is what half of all {noun}s reach)"
     )
 
 

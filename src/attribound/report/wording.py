@@ -10,6 +10,7 @@ import numpy as np
 from attribound.bounds.rules import RULES
 from attribound.certificates.statements.registry import STATEMENTS
 from attribound.report.collect import Collected
+from attribound.report.verdict import Verdict
 from attribound.rounding import confidence, exact_text, in_units, lower_quantile, percent, round_down
 from attribound.runs import RunConfig
 
@@ -57,7 +58,7 @@ def rules(run: Collected) -> str:
     return f"Largest certified epsilon by {', '.join(parts)} of {run.summary.total} inputs. All rules hold at once."
 
 
-def facts(run: Collected) -> list[Fact]:
+def facts(run: Collected, verdict: Verdict) -> list[Fact]:
     """What the first screen says about the run."""
     summary, config = run.summary, run.config
     source = config.bound if run.first is None else run.first.bound.source
@@ -76,6 +77,7 @@ def facts(run: Collected) -> list[Fact]:
         fact("Accuracy", _percent(summary.accuracy)),
         fact("Accuracy under the noise", _percent(summary.accuracy_noisy)),
         fact("Records", _counts(run), warn=bool(summary.counts.get("error"))),
+        *([fact("Epsilon of the verdict", verdict.choice)] if verdict.choice else []),
         *_medians(run),
         *_meaning(run),
         *_reasons(run),

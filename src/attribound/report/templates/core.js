@@ -13,10 +13,14 @@ const state = { cosine: data.start.cosine, epsilon: (data.start.stop + 1) * data
 const shown = (units) => (units / 10 ** data.scale.digits).toFixed(data.scale.digits);
 const budget = (row) => rows.epsilon[row][state.cosine];
 const visibleBudget = (row) => rows.visible[row][state.cosine];
-const holds = (row) => budget(row) > 0 && budget(row) >= state.epsilon;
 const className = (label) => label === null ? "unknown" : label in data.classes ? data.classes[label] : String(label);
 const stop = () => state.epsilon / data.scale.step - 1;
 const count = (table) => data.counts[table][state.cosine]?.[stop()] ?? 0;
+
+// What the first sentence counts, everywhere the same: where it speaks of the class, the class must stay, too.
+const turnsLittle = (row) => budget(row) > 0 && budget(row) >= state.epsilon;
+const keepsClass = (row) => count("joint") === 0 || rows.held[row] >= state.epsilon;
+const holds = (row) => turnsLittle(row) && keepsClass(row);
 
 function fill(sentence, values) {
   return sentence.replace(/\{(\w+)\}/g, (all, key) => key in values ? values[key] : all);
@@ -58,8 +62,9 @@ function caution(cosine, some) {
 }
 
 const kept = {
-  holds: (row) => holds(row),
+  holds,
   not: (row) => !holds(row),
+  turns: (row) => turnsLittle(row) && !holds(row),
   wrong: (row) => rows.label[row] !== null && rows.label[row] !== rows.prediction[row],
   attacked: (row) => row in data.findings,
   violated: (row) => row in data.findings && data.findings[row].violated,
@@ -85,6 +90,7 @@ function selection() {
 function pill(row) {
   if (kept.violated(row)) return make("span", { className: "pill violated", text: "violated" });
   if (rows.status[row] === "error") return make("span", { className: "pill error", text: "error" });
+  if (kept.turns(row)) return make("span", { className: "pill no", text: "class not " + data.word + " here" });
   if (!holds(row)) return make("span", { className: "pill no", text: "not " + data.word + " here" });
   return data.guaranteed
     ? make("span", { className: "pill yes", text: "proved" })
@@ -105,6 +111,7 @@ function setUpFilters() {
   const labels = [...new Set(rows.label)].filter((label) => label !== null).sort((a, b) => a - b);
   at("class").append(...labels.map((label) => make("option", { value: String(label), text: className(label) })));
   const options = [["holds", data.word + " at the chosen epsilon"], ["not", "not " + data.word + " there"]];
+  if (rows.held) options.push(["turns", "only the class not " + data.word + " there"]);
   if (labels.length) options.push(["wrong", "classified wrongly"]);
   if (Object.keys(data.findings).length) options.push(["attacked", "attacked"], ["violated", "violated by an attack"]);
   for (const status of [...new Set(rows.status)].sort()) options.push(["=" + status, "status: " + status]);

@@ -86,7 +86,7 @@ function line(row) {
   const found = data.findings[row], failed = rows.status[row] === "error";
   const cells = [
     className(rows.label[row]), rows.prediction[row] === null ? "" : className(rows.prediction[row]), rows.status[row],
-    failed ? "" : shown(budget(row)), failed ? "" : shown(visibleBudget(row)), holds(row) ? "yes" : "no", rows.rule[row],
+    failed ? "" : shown(budget(row)), failed ? "" : shown(visibleBudget(row)), holds(row) ? "yes" : kept.turns(row) ? "not its class" : "no", rows.rule[row],
     found ? (found.violated ? "VIOLATED: " : "") + `cosine ${found.worst} at ${found.epsilon}` : "", rows.note[row],
   ];
   const tds = cells.map((text, number) => make("td", { text, "data-head": HEADS[number] || `${data.word} epsilon` }));

@@ -48,7 +48,7 @@ function maskPanel(row, whole) {
 function markedCells() {
   let sum = 0;
   for (const row of Object.keys(data.details).map(Number)) {
-    if (data.details[row].votes && holds(row) && rows.held[row] >= state.epsilon) {
+    if (data.details[row].votes && holds(row)) {
       const counts = tally(row);
       sum += counts.hot + counts.cold;
     }

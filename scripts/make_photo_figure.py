@@ -16,7 +16,7 @@ from attribound.attacks.base import make_problem
 from attribound.attacks.direct import Direct
 from attribound.data import open_data
 from attribound.models import load_model
-from attribound.report import plots
+from attribound.report.figures import plots
 
 OUT = Path(__file__).parent.parent / "docs" / "images" / "photo.png"
 

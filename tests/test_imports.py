@@ -49,8 +49,8 @@ ROOMS = (
 HOMES = {
     "captum": {"fields/captum.py"},
     "gx2": {"bounds/paper.py"},
-    "jinja2": {"report/templating.py"},
-    "matplotlib": {"report/plots.py"},
+    "jinja2": {"report/shared/templating.py"},
+    "matplotlib": {"report/figures/plots.py"},
     "plotly": set(),
     "ray": {"runs/engines/ray.py"},
     "rich": {"cli/console.py", "cli/demo_table.py"},

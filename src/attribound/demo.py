@@ -16,7 +16,7 @@ from attribound.certificates.finding import Finding
 from attribound.certificates.record import encode
 from attribound.errors import StoredDataError
 from attribound.files import write_whole
-from attribound.report import plots
+from attribound.report.figures import plots
 from attribound.report.page import write_report
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs import RunConfig, Store, is_run

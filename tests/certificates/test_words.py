@@ -6,7 +6,7 @@ import torch
 from attribound import Gaussian, Saliency, Unit, certify
 from attribound.bounds import LAWS
 from attribound.noise import NoiseOf
-from attribound.report import wording
+from attribound.report.shared import wording
 from attribound.runs import RunConfig
 from tests.problems import AbsFirst
 

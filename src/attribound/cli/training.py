@@ -191,7 +191,7 @@ def tune(
     from attribound.files import check_target, write_whole
     from attribound.models import Denoised, load_denoiser, load_model
     from attribound.noise import units_of
-    from attribound.report import plots
+    from attribound.report.figures import plots
 
     if level and min(level) <= 0:
         raise ArgumentError(f"expected every --level > 0, got {min(level):g}")

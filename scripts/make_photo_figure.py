@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1024)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    x, noise = open_data("photos").image(chosen.item), ab.Gaussian(0.1)
+    x, noise = open_data("photos").input(chosen.item), ab.Gaussian(0.1)
     field = ab.Unit(ab.GradCAM(load_model(chosen.model, "efficientnet-lite0")))
     certificate = ab.certify(field, x, noise=noise, samples=chosen.samples, cells=(0.5, 0.3), seed=0, batch=8)
     print(certificate, certificate.fidelity, flush=True)

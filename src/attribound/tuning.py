@@ -151,7 +151,7 @@ def tune(
     if kind not in LAWS:
         raise ArgumentError(f"expected noise {' or '.join(LAWS)}, got {kind!r}")
     data.check_labelled("tune, which measures accuracy under noise,")
-    inputs = [data.image(item) for item in data.order(count=items)]
+    inputs = [data.input(item) for item in data.order(count=items)]
     if doubt := label_doubt(data, look_at(field.model, inputs[0]).classes):
         raise ArgumentError(doubt)
     trial = _Trial(data, kind, inputs, cosine=cosine, epsilon=epsilon, samples=samples, alpha=alpha, seed=seed)

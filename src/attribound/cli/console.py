@@ -14,22 +14,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from attribound.certificates.finding import Finding
+from attribound.progress import Stages
 from attribound.rounding import confidence, exact_text, percent, round_down
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
-from attribound.texts import printable
+from attribound.sanitise import printable
 
 if TYPE_CHECKING:
     from attribound.paper import Table as PaperTable
 
-Advance = Callable[[str, int, int], None]
 
 _WIDEST = 200
 """Columns that a table may take in a file or pipe, where nobody's window is too narrow."""
 
 
 @contextlib.contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Advance]:
+def progress(*, quiet: bool = False) -> Iterator[Stages]:
     """Yield a callable (what, done, of): a bar on a terminal, plain lines elsewhere, nothing when quiet."""
     console = Console(stderr=True)
     if quiet:

@@ -154,7 +154,7 @@ def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> N
     """Derive a run's numbers anew, and sample some records again."""
     from attribound.cli import console
     from attribound.runs.check import check_run
-    from attribound.texts import printable
+    from attribound.sanitise import printable
 
     with console.progress(quiet=as_json) as advance:
         found = check_run(

@@ -16,7 +16,7 @@ from attribound.certificates.record import Failure, shown_claims
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import Proved, prove_all
+from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
 
@@ -71,7 +71,7 @@ class Asked:
 
 @final
 @dataclass(frozen=True)
-class Case:
+class GatedInput:
     """One input at the gate: certified, or why not."""
 
     item: int | None
@@ -106,7 +106,7 @@ class Gate:
     name: str
     config: RunConfig
     asked: Asked
-    cases: Sequence[Case]
+    cases: Sequence[GatedInput]
     missing: int
     alpha: float
     chance: float | None
@@ -230,7 +230,7 @@ def judge(path: Path, asked: Asked) -> Gate:
     """Ask of every input of a run whether it is certified; what is doubtful in any way is not."""
     with Store.read(path) as store:
         config, violated = store.config, {one.item for one in store.findings().values() if one.violated}
-        cases, alpha, fidelities = list[Case](), config.alpha, list[float]()
+        cases, alpha, fidelities = list[GatedInput](), config.alpha, list[float]()
         inputs, claims = list[str](), dict[str, None]()
         for one in prove_all(store.records(), config):
             cases.append(_case(one, asked, violated))
@@ -259,9 +259,9 @@ def judge(path: Path, asked: Asked) -> Gate:
     )
 
 
-def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:
+def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> GatedInput:
     if isinstance(one, Failure):
-        return Case(one.item, "error", one.message, one.seconds)
+        return GatedInput(one.item, "error", one.message, one.seconds)
     record, certificate = one.record, Certificate(one.record)
     reached = certificate.cosine(asked.epsilon)
     if record.item in violated:
@@ -276,7 +276,7 @@ def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:
         outcome, reason = "unfaithful", warning
     else:
         outcome, reason = "certified", ""
-    return Case(record.item, outcome, reason, record.seconds)  # type: ignore[arg-type]
+    return GatedInput(record.item, outcome, reason, record.seconds)  # type: ignore[arg-type]
 
 
 def _short_of(reached: float, asked: Asked) -> str:

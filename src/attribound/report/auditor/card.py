@@ -9,7 +9,7 @@ from attribound.report.shared import wording
 from attribound.report.shared.quantiles import quantiles
 from attribound.runs import Store
 from attribound.runs.markdown import escaped, table
-from attribound.texts import blank
+from attribound.sanitise import blank
 
 _HEADS = ("cosine", "turns at most")
 

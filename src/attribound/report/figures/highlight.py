@@ -11,7 +11,7 @@ from attribound.certificates.statements.cells import Marks
 from attribound.errors import ArgumentError
 from attribound.files import write_whole
 from attribound.rounding import confidence, exact_text
-from attribound.texts import blank
+from attribound.sanitise import blank
 
 _STYLES = {
     1: "background:#f4a582;color:#000;font-weight:bold",

@@ -8,7 +8,7 @@ from typing import Any, final
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import Failure
 from attribound.runs.export import flat, public_record
-from attribound.runs.proved import Proved
+from attribound.runs.proved import ProvedRecord
 
 MOST_CHARACTERS = 6_000_000
 """Of all downloads together; records beyond that are left to `attribound export`."""
@@ -44,7 +44,7 @@ class DownloadWriter:
     count: int = 0
     size: int = 0
 
-    def add(self, one: Proved | Failure, findings: Mapping[int, Finding]) -> None:
+    def add(self, one: ProvedRecord | Failure, findings: Mapping[int, Finding]) -> None:
         """Take one more record; its size counts where it differs from the one before, and is measured now and then."""
         measured = self.count < _MEASURED
         if self.count and self.size / min(self.count, _MEASURED) * self.count > MOST_CHARACTERS:

@@ -17,7 +17,7 @@ from attribound.report.shared.curves import Block
 from attribound.report.shared.downloads import DownloadWriter
 from attribound.rounding import exact_text
 from attribound.runs import RunConfig
-from attribound.runs.proved import Proved, bare_evidence, foreign, prove_all
+from attribound.runs.proved import ProvedRecord, bare_evidence, foreign, prove_all
 from attribound.runs.summary import Tally
 
 _BLOCK = 1000
@@ -114,18 +114,18 @@ class Reader:
         proved = prove_all((one for one, keep in zip(records, shown, strict=True) if keep), self.config)
         read = [next(proved) if keep else self._unseen(one) for one, keep in zip(records, shown, strict=True)]
         for one, keep in zip(read, shown, strict=True):
-            if len(self.rows) in self.drawn and isinstance(one, Proved):
+            if len(self.rows) in self.drawn and isinstance(one, ProvedRecord):
                 self.records[len(self.rows)] = one.record
             self.tally.take(one)
             self.rows.append(_row(one))
             if keep:
                 self.downloads.add(one, self.findings)
-            if isinstance(one, Proved):
+            if isinstance(one, ProvedRecord):
                 self.first = self.first or one.record
                 self.alpha = max(self.alpha, one.record.alpha)
                 self.assumed = self.assumed or one.record.bound.kind == "assumed"
         for at, (one, record) in enumerate(zip(read, records, strict=True)):
-            if isinstance(one, Proved) and isinstance(record, Record):
+            if isinstance(one, ProvedRecord) and isinstance(record, Record):
                 evidence = one.record.evidence() if shown[at] else bare_evidence(record)
                 self._wait(_Member(start + at, one.record, evidence, shown[at]))
 
@@ -141,11 +141,11 @@ class Reader:
         """No more records come."""
         self.blocks += [_stacked(family, self.config.cosines) for family in self.waiting.values() if family]
 
-    def _unseen(self, record: Record | Failure) -> Proved | Failure:
+    def _unseen(self, record: Record | Failure) -> ProvedRecord | Failure:
         """A record that is only counted: what it states is not taken over, nor facts that need a check of their own."""
         if isinstance(record, Failure):
             return record
-        return Proved(msgspec.structs.replace(record, **_UNSTATED), tuple(foreign(record, self.config)))
+        return ProvedRecord(msgspec.structs.replace(record, **_UNSTATED), tuple(foreign(record, self.config)))
 
 
 def _stacked(members: Sequence[_Member], cosines: Sequence[float]) -> Block:
@@ -161,7 +161,7 @@ def _stacked(members: Sequence[_Member], cosines: Sequence[float]) -> Block:
     )
 
 
-def _row(one: Proved | Failure) -> Row:
+def _row(one: ProvedRecord | Failure) -> Row:
     if isinstance(one, Failure):
         return Row(one.item, one.label, note=one.message)
     record = one.record

@@ -16,21 +16,21 @@ from attribound.fields.families import Around
 from attribound.hashes import input_hash, model_hash
 from attribound.noise import NoiseOf
 
-Progress = Callable[[str], None]
+Say = Callable[[str], None]
 
 _BISECTIONS = 4
 
 
 @final
 @dataclass(frozen=True)
-class Audit:
+class Challenge:
     """What an audit gives: the finding, as it is stored, and the attack behind it."""
 
     finding: Finding
     worst: AttackResult
 
 
-def audit(
+def challenge(
     certificate: Certificate,
     field: Field,
     x: Tensor,
@@ -39,8 +39,8 @@ def audit(
     cosine: float = 0.8,
     seed: int = 0,
     measure_tightness: bool = True,
-    progress: Progress = lambda message: None,
-) -> Audit:
+    progress: Say = lambda message: None,
+) -> Challenge:
     """Attack what a certificate claims at `cosine` with every method, and measure how tight the claim is.
 
     Args:
@@ -78,7 +78,7 @@ def audit(
         skipped=skipped,
         settings=settings_of(attacks, cosine, seed, measure_tightness),
     )
-    return Audit(finding, worst)
+    return Challenge(finding, worst)
 
 
 def settings_of(attacks: Sequence[Attack], cosine: float, seed: int, tightness: bool) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def settings_of(attacks: Sequence[Attack], cosine: float, seed: int, tightness: 
     return {"attacks": [repr(one) for one in attacks], "cosine": cosine, "seed": seed, "tightness": tightness}
 
 
-def _fitting(problem: Problem, attacks: Sequence[Attack], progress: Progress) -> tuple[list[Attack], dict[str, str]]:
+def _fitting(problem: Problem, attacks: Sequence[Attack], progress: Say) -> tuple[list[Attack], dict[str, str]]:
     fitting, skipped = list[Attack](), dict[str, str]()
     for one in attacks:
         try:
@@ -101,7 +101,7 @@ def _fitting(problem: Problem, attacks: Sequence[Attack], progress: Progress) ->
     return fitting, skipped
 
 
-def _worst(problem: Problem, attacks: Sequence[Attack], seed: int, progress: Progress) -> AttackResult:
+def _worst(problem: Problem, attacks: Sequence[Attack], seed: int, progress: Say) -> AttackResult:
     results: list[AttackResult] = []
     for one in attacks:
         progress(f"{one.name} at epsilon {problem.epsilon:.3g}")
@@ -109,9 +109,7 @@ def _worst(problem: Problem, attacks: Sequence[Attack], seed: int, progress: Pro
     return min(results, key=lambda result: result.cosine)
 
 
-def _broken_at(
-    problem: Problem, attacks: Sequence[Attack], cosine: float, seed: int, progress: Progress
-) -> float | None:
+def _broken_at(problem: Problem, attacks: Sequence[Attack], cosine: float, seed: int, progress: Say) -> float | None:
     """Double epsilon until an attack reaches the cosine, then bisect; a change found counts at its own length."""
     low, high, broken = problem.epsilon, problem.epsilon, None
     while broken is None and high < LARGEST_FACTOR * problem.epsilon:
@@ -125,7 +123,7 @@ def _broken_at(
     return broken
 
 
-def _reaches(problem: Problem, attacks: Sequence[Attack], cosine: float, seed: int, progress: Progress) -> float | None:
+def _reaches(problem: Problem, attacks: Sequence[Attack], cosine: float, seed: int, progress: Say) -> float | None:
     """Length of a change that brings the cosine to the wanted value or below; None if no attack finds one."""
     result = _worst(problem, attacks, seed, progress)
     return result.length if result.cosine <= cosine else None

@@ -11,7 +11,7 @@ from attribound.training.base import Objective
 
 @final
 @dataclass(frozen=True)
-class Brief(Objective):
+class Bfloat16(Objective):
     """The base objective with convolutions and products in bfloat16 (torch's autocast): 1.6 times as fast.
 
     Weights, optimiser and sums stay in single precision, and the trained model is used in it.

@@ -11,8 +11,8 @@ import torch
 import attribound as ab
 from attribound import cli, models
 from attribound.attacks import Direct, RandomDirections
-from attribound.attacks.audit import audit
 from attribound.attacks.case import load_case, replay, save_case
+from attribound.attacks.challenge import challenge
 from attribound.certificates.record import encode
 from attribound.certificates.subject import Subject
 from attribound.certification.reopen import Opener
@@ -47,7 +47,7 @@ def exaggerate(certificate: ab.Certificate) -> ab.Certificate:
 def test_findings(subject) -> None:
     field, x, certificate = subject
     lines: list[str] = []
-    found = audit(certificate, field, x, [Direct(**QUICK), RandomDirections(**QUICK)], progress=lines.append)
+    found = challenge(certificate, field, x, [Direct(**QUICK), RandomDirections(**QUICK)], progress=lines.append)
     finding = found.finding
     assert finding.certified >= 0.8
     assert finding.gap > 0
@@ -62,11 +62,11 @@ def test_attacks_that_do_not_fit_are_skipped_and_named(noise_model, sample) -> N
     field = ab.Unit(ab.Captum(captum.attr.InputXGradient(noise_model)))
     certificate = ab.certify(field, sample[0][2], noise=ab.Gaussian(0.5), samples=256)
     attacks = [Direct(**QUICK), RandomDirections(**QUICK)]
-    finding = audit(certificate, field, sample[0][2], attacks, measure_tightness=False).finding
+    finding = challenge(certificate, field, sample[0][2], attacks, measure_tightness=False).finding
     assert finding.method == "random"
     assert "cannot be differentiated" in finding.skipped["direct"]
     with pytest.raises(UnfitError, match="no attack fits: this attack needs a twice differentiable model"):
-        audit(certificate, field, sample[0][2], [Direct(**QUICK)])
+        challenge(certificate, field, sample[0][2], [Direct(**QUICK)])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_violations_are_seen_saved_and_replayed_for_any_subject(make_field, attr
     liar = exaggerate(make(field, sample[0][2], attribution))
     draws = 8192 if attribution == "saliency" else 3072
     attack = Direct(steps=6, samples=8, rescore_samples=draws, keep_label=False) if attribution == "ig" else STRONG
-    found = audit(liar, field, sample[0][2], [attack], cosine=0.99, measure_tightness=False)
+    found = challenge(liar, field, sample[0][2], [attack], cosine=0.99, measure_tightness=False)
     assert found.finding.violated
     assert found.finding.tightness is None
     save_case(tmp_path / "case.json", liar, found.finding, found.worst)
@@ -98,7 +98,7 @@ def test_violations_are_seen_saved_and_replayed_for_any_subject(make_field, attr
 def test_a_change_longer_than_its_budget_is_no_violation(subject) -> None:
     """x + delta is rounded to the input's precision; only what was really applied counts."""
     field, x, certificate = subject
-    finding = audit(exaggerate(certificate), field, x, [RandomDirections(**QUICK)], measure_tightness=False).finding
+    finding = challenge(exaggerate(certificate), field, x, [RandomDirections(**QUICK)], measure_tightness=False).finding
     broken = msgspec.structs.replace(finding, worst_most=-1.0)
     assert broken.violated
     assert not msgspec.structs.replace(broken, length=finding.epsilon * 1.001).violated
@@ -108,7 +108,7 @@ def test_another_model_or_input_is_refused(subject, standard_model) -> None:
     field, x, certificate = subject
     for other, point in ((ab.Unit(ab.Saliency(standard_model)), x), (field, x + 0.01)):
         with pytest.raises(ArgumentError, match="their hashes differ"):
-            audit(certificate, other, point, [RandomDirections(**QUICK)])
+            challenge(certificate, other, point, [RandomDirections(**QUICK)])
 
 
 @pytest.mark.parametrize("text", ['{"delta": 3}', "[]", "{", '{"kind": "x", "record": {}}'])

@@ -12,7 +12,7 @@ from attribound.training.base import Objective
 
 @final
 @dataclass(frozen=True)
-class Settled(Objective):
+class FrozenNorm(Objective):
     """The base objective with the statistics of batch norm fixed, for fine-tuning.
 
     A certificate is about the network in evaluation mode, where rows do not see each other. Fixed statistics train the

@@ -5,6 +5,7 @@ import torch
 
 from attribound import Gaussian, Saliency, Unit, certify
 from attribound.bounds import LAWS
+from attribound.bounds.budgets import Budget
 from attribound.noise import NoiseOf
 from attribound.report.shared import wording
 from attribound.runs import RunConfig
@@ -16,7 +17,7 @@ COUNTED = "epsilon is the change's size in units of each feature"
 
 @pytest.mark.parametrize("kind", LAWS)
 def test_with_units_every_sentence_says_what_epsilon_counts(kind) -> None:
-    found = certify(Unit(Saliency(AbsFirst())), X, 0, noise=NoiseOf(LAWS[kind], 0.5, (2.0, 0.5)), samples=512)
+    found = certify(Unit(Saliency(AbsFirst())), X, 0, noise=NoiseOf(LAWS[kind], 0.5, Budget((2.0, 0.5))), samples=512)
     said = [repr(found), found.explain(0.5, 0.01), found.explain(0.8, 5.0)]
     assert "certified: cosine" in said[1]
     assert "is not certified" in said[2]

@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.texts import visible
+from attribound.sanitise import visible
 
 BYTES_VARIABLE = "ATTRIBOUND_MAX_BYTES"
 PIXELS_VARIABLE = "ATTRIBOUND_MAX_PIXELS"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.limits import check_bytes, check_pixels, read_bytes, reason, shown, size_of
+from attribound.file_quota import check_bytes, check_pixels, read_bytes, reason, shown, size_of
 
 
 def test_a_file_may_grow_to_half_a_gigabyte_or_to_ten_times_itself() -> None:

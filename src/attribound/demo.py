@@ -11,9 +11,10 @@ from typing import Any, final
 from attribound.attacks import Direct
 from attribound.attacks.challenge import challenge
 from attribound.bounds.laws import LAWS, Normal
-from attribound.certificates.certificate import COSINES, Certificate
+from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import encode
+from attribound.certificates.statements.base import COSINES
 from attribound.errors import StoredDataError
 from attribound.files import write_whole
 from attribound.progress import Stages

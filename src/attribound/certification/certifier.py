@@ -11,9 +11,9 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.bounds.facts import Closeness, Length, Spread
-from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
+from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import BoundRecord, NoiseRecord, Record
-from attribound.certificates.statements.base import Asking
+from attribound.certificates.statements.base import COSINES, EPSILONS, Asking
 from attribound.certificates.statements.registry import ask
 from attribound.certificates.subject import Subject
 from attribound.certification.arguments import (

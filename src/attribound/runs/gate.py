@@ -15,8 +15,10 @@ from attribound.certificates.explain import FIDELITY, unfaithful
 from attribound.certificates.record import Failure, shown_claims
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
+from attribound.runs import remarks
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
 
@@ -166,33 +168,23 @@ class Gate:
         found = [
             f"{word}: {self.certified} of {self.inputs} inputs ({percent(self.share)}) are certified for {asked.words}"
             f"; asked for: a share of {exact_text(asked.share)}" + (" of the population." if asked.population else "."),
-            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure} "
-            f"(each certificate is false with probability at most {exact_text(self.alpha)}).",
+            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure}.",
             f"All such inputs: if these are an independent random sample, at least {percent(self.population)} of the "
             f"population they come from are truly robust, with confidence {sure}.",
         ]
         rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
-        counted = [f"Epsilon is the change's {self.config.size}."] if self.config.units else []
-        return [*found, *counted, *([f"Not certified: {rest}."] if rest else []), *self._warnings()]
+        return [*found, *([f"Not certified: {rest}."] if rest else []), *(remark.text for remark in self._remarks())]
 
-    def _warnings(self) -> list[str]:
-        found = []
-        if violated := self.counts.get("violated"):
-            found.append(f"An attack VIOLATED {violated} certificate(s): trust nothing in this run.")
-        if self.repeated:
-            found.append(f"{self.repeated} record(s) repeat the input of another one, and count again here.")
-        found += [f"{claim}." for claim in self.claims]
-        if self.chance is not None and self.chance >= self.asked.cosine:
-            found.append(
-                f"Maps of different inputs have cosines up to {round_down(self.chance, 2)} with each other (90 % "
-                f"quantile): a certified cosine of {exact_text(self.asked.cosine)} says little here."
-            )
-        if self.fidelity is not None and self.fidelity < self.asked.cosine:
-            found.append(
-                f"The smoothed map's cosine with the plain map is {round_down(self.fidelity, 2)} in the median, less "
-                f"than {exact_text(self.asked.cosine)}: what is certified is another explanation than people know."
-            )
-        return found
+    def _remarks(self) -> list[Remark]:
+        repeated = f"{self.repeated} record(s) repeat the input of another one, and count again here."
+        return [
+            *remarks.violated(self.counts.get("violated", 0)),
+            remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous),
+            remarks.what_epsilon_counts(self.config.size),
+            *([Remark(repeated, "warning")] if self.repeated else []),
+            *(Remark(f"{claim}.", "warning") for claim in self.claims),
+            *remarks.cautions_about([self.asked.cosine], self.chance, self.fidelity),
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

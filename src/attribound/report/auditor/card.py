@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attribound.report.auditor.page import Audit, read
 from attribound.report.shared import wording
 from attribound.report.shared.quantiles import quantiles
-from attribound.runs import Store
+from attribound.runs import Store, remarks
 from attribound.runs.markdown import escaped, table
 from attribound.sanitise import blank
 
@@ -39,7 +39,7 @@ def _code(lines: Sequence[str]) -> str:
 def _warnings(audit: Audit) -> list[str]:
     found = wording.alarms(audit.run)
     if audit.run.assumed:
-        found = [*found, "The limit is ASSUMED: none of these numbers is a certificate."]
+        found = [*found, remarks.ASSUMED.text]
     found = [*found, *(f"{claim}." for claim in audit.run.summary.claims)]
     return [f"> **{escaped(line)}**" for line in found]
 

@@ -23,7 +23,7 @@ from attribound.report.shared.quantiles import quantiles
 from attribound.report.shared.templating import fill
 from attribound.report.shared.verdict import Verdict, judge
 from attribound.rounding import degrees, exact_text, in_units, round_down, round_up
-from attribound.runs import Store
+from attribound.runs import Store, remarks
 
 MOST_ROWS, MOST_EXAMPLES = 300, 6
 """So many records are listed and so many drawn; the evidence pack holds all."""
@@ -197,7 +197,7 @@ def _proved(audit: Audit) -> list[str]:
         return ["Nothing is proved in this run."]
     found = [f"{audit.question[0].upper()}{audit.question[1:]}: {audit.proved} of {run.summary.total} {audit.noun}s."]
     if run.assumed:
-        found.insert(0, "The limit is ASSUMED: none of these numbers is a certificate.")
+        found.insert(0, remarks.ASSUMED.text)
     found += [f"{claim}." for claim in run.summary.claims]
     if run.proofs.classes is not None:
         held = int((run.proofs.classes >= audit.epsilon).sum())
@@ -241,12 +241,8 @@ def _unknown(audit: Audit) -> list[str]:
         found.append(
             f"How close the proofs are to the truth for {total - len(run.findings)} {audit.noun}s: not attacked."
         )
-    if run.summary.chance is not None and run.summary.chance >= audit.cosine:
-        found.append(
-            f"Whether the certified cosine means much: maps of different {audit.noun}s have cosines up to "
-            f"{round_down(run.summary.chance, 2)} with each other (90 % quantile)."
-        )
-    return [*found, *wording.notes(run)]
+    doubts = remarks.cautions_about([audit.cosine], run.summary.chance, run.summary.fidelity)
+    return [*found, *(remark.text for remark in doubts), *wording.notes(run)]
 
 
 def _row(audit: Audit, row: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from attribound.report.shared.quantiles import drawn_cosines, quantiles
 from attribound.report.shared.templating import embedded, fill
 from attribound.report.shared.verdict import Verdict, judge
 from attribound.rounding import degrees, exact_text, round_down
-from attribound.runs import Store
+from attribound.runs import Store, remarks
 
 _SCRIPTS = ("core.js", "svg.js", "gallery.js", "mask.js", "charts.js", "download.js", "start.js")
 
@@ -68,10 +68,10 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
         "kept": len(run.kept),
         "noun": noun,
         "nouns": noun + "s",
-        "feature": "pixel" if noun == "image" else "feature",
         "word": run.word,
         "alarms": wording.alarms(run),
-        "cautions": wording.cautions(run),
+        "cautions": [one.remark.text for one in wording.cautions(run)],
+        "counted": remarks.what_epsilon_counts(run.config.size).text,
         "notes": wording.notes(run),
         "facts": wording.facts(run, verdict),
         "quantiles": quantiles(run),
@@ -104,7 +104,7 @@ def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str,
         "start": {"cosine": verdict.cosine, "stop": verdict.stop},
         "drawn": drawn_cosines(run),
         "sentences": verdict.sentences,
-        "cautions": wording.cautions(run),
+        "cautions": [{"upto": one.upto, "above": one.above} for one in wording.cautions(run)],
         "noun": noun,
         "nouns": noun + "s",
         "size": run.config.size,

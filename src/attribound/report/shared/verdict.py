@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, final
 
 import numpy as np
 
 from attribound.report.shared.collect import Collected
 from attribound.report.shared.curves import Proofs, Units
-from attribound.rounding import confidence, degrees, exact_text, in_units, lower_quantile
+from attribound.rounding import degrees, exact_text, in_units, lower_quantile
+from attribound.runs import remarks
 
 _PREFERRED = 0.8
 _SHARE = 0.1
@@ -33,11 +33,6 @@ _SEEN = (
     "That is about exact averages. For maps as they are sampled and compared, the turn is bounded so for {visible} of "
     "{total}."
 )
-_EACH = (
-    "Each certificate is false with probability at most {alpha}, so of the {total} tried at most {expected} "
-    "are expected to be false. Among those picked because they passed, the share may be larger."
-)
-_AT_ONCE = "All {total} certificates are true at once with probability at least {confidence}."
 _ASSUMED = "Not a certificate: the limit is assumed, not proved. If it were true: "
 _BROKEN = "Do not trust this run: an attack broke a certificate. It claims: "
 
@@ -125,7 +120,7 @@ def judge(run: Collected, noun: str) -> Verdict:
         kind=_kind(run),
         text=special or filled[kind],
         seen="" if special or not some else filled["seen"],
-        chance="" if special or not scale.count else chance_words(run),
+        chance="" if special or not scale.count else _alpha(run),
         apart=filled["apart"] if joint and values["count"] > values["joint"] and not special else "",
         sentences=sentences,
         counts=counts,
@@ -136,14 +131,18 @@ def judge(run: Collected, noun: str) -> Verdict:
     )
 
 
+def _alpha(run: Collected) -> str:
+    return remarks.what_alpha_means(run.alpha, run.summary.total, run.config.simultaneous).text
+
+
 def _choice(run: Collected, values: dict[str, Any], column: int, noun: str) -> str:
     """Why the verdict starts at its epsilon: not the median, but what nearly every certified input reaches."""
     joint = values["joint"] > 0
-    count, together = (values["joint"], " together with their class") if joint else (values["count"], "")
+    count, together = (values["joint"], " with their class") if joint else (values["count"], "")
     some = int((reach(run.proofs, column, joint=joint) > 0).sum())
     return (
-        f"{values['epsilon']}: reached by {count} of the {some} {noun}s with any {run.word} epsilon at cosine "
-        f"{values['cosine']}{together} (nine of ten are aimed at; a median is what half of all {noun}s reach)"
+        f"{values['epsilon']}, which {count} of {some} {noun}s {run.word} at cosine {values['cosine']}{together} "
+        "reach: chosen for nine of ten, where the median is what half of all reach"
     )
 
 
@@ -167,17 +166,6 @@ def marked(run: Collected, column: int, epsilon: int) -> int:
         return 0
     holding = [row for row in run.trusted if min(run.proofs.units[row, column], run.proofs.classes[row]) >= epsilon]
     return sum(abs(units) >= epsilon for row in holding for units in next(iter(run.trusted[row]["fractions"].values())))
-
-
-def chance_words(run: Collected) -> str:
-    """What alpha means for the certificates of a run, all of those that were tried."""
-    config, total = run.config, run.summary.total
-    if config.simultaneous:
-        shared = Decimal(repr(run.alpha)) * max(config.simultaneous, total)
-        if shared < 1:
-            return _AT_ONCE.format(total=total, confidence=confidence(float(shared)))
-    expected = Decimal(repr(run.alpha)) * total
-    return _EACH.format(alpha=exact_text(run.alpha), total=total, expected=f"{expected.normalize():f}")
 
 
 def _counts(run: Collected) -> Counts:

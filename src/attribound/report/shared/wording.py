@@ -12,7 +12,8 @@ from attribound.certificates.statements.registry import STATEMENTS
 from attribound.report.shared.collect import Collected
 from attribound.report.shared.verdict import Verdict
 from attribound.rounding import confidence, exact_text, in_units, lower_quantile, percent, round_down
-from attribound.runs import RunConfig
+from attribound.runs import RunConfig, remarks
+from attribound.runs.remarks import Caution
 
 IN_PYTHON = "made in Python"
 """What stands for model and data where certificates have no run."""
@@ -120,44 +121,13 @@ def provenance(run: Collected) -> list[Fact]:
 
 def alarms(run: Collected) -> list[str]:
     """What must not be overlooked."""
-    found = []
-    if run.violated:
-        items = ", ".join(map(str, run.violated[:10]))
-        found.append(
-            f"VIOLATED: an attack turned the explanation further than certified (item {items}). Either an assumption "
-            "is false or there is a bug: trust nothing on this page, and please report it."
-        )
-    if doubtful := run.summary.doubtful:
-        named = "; ".join(f"item {item} {why}" for item, why in list(doubtful.items())[:5])
-        more = "; and others" if len(doubtful) > 5 else ""
-        found.append(
-            f"{len(doubtful)} of {run.summary.total} records are not as they should be: {named}{more}. "
-            "Only numbers that follow from their evidence are shown."
-        )
-    return found
+    broken = remarks.violated(len(run.violated), run.violated)
+    return [remark.text for remark in (*broken, *remarks.doubtful(run.summary.doubtful, run.summary.total))]
 
 
-def cautions(run: Collected) -> list[dict[str, Any]]:
-    """Why a certified cosine may mean little; each is said while the chosen cosine is below its limit."""
-    found, chance, fidelity = list[dict[str, Any]](), run.summary.chance, run.summary.fidelity
-    if chance is not None:
-        found.append(
-            {
-                "upto": chance,
-                "text": "This cosine is not above chance: one in ten pairs of maps of different inputs has a cosine of "
-                f"{round_down(chance, 2)} or more. A map that looks the same for every input is easy to certify.",
-            }
-        )
-    if fidelity is not None:
-        found.append(
-            {
-                "above": fidelity,
-                "text": f"The smoothed map's cosine with the plain map is {round_down(fidelity, 2)} in the median, "
-                "less than this cosine: what is certified differs from the map that people know by more than it can "
-                "turn.",
-            }
-        )
-    return found
+def cautions(run: Collected) -> list[Caution]:
+    """Why a certified cosine may mean little; each is said while it is about the chosen cosine."""
+    return remarks.cautions(run.summary.chance, run.summary.fidelity)
 
 
 def notes(run: Collected) -> list[str]:

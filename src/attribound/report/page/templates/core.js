@@ -56,7 +56,7 @@ function verdict() {
 
 function caution(cosine, some) {
   data.cautions.forEach((one, number) => {
-    const fits = "upto" in one ? cosine <= one.upto : cosine > one.above;
+    const fits = one.above === null ? cosine <= one.upto : cosine > one.above;
     at(`caution-${number}`).hidden = !(fits && some);
   });
 }

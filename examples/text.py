@@ -25,7 +25,7 @@ from safetensors.numpy import load_file
 from torch import Tensor, nn
 
 import attribound as ab
-from attribound.report.words import save_page
+from attribound.report.figures.highlight import save_page
 from attribound.rounding import lower_quantile, round_down
 
 MOST_WORDS, DIM, SIGMA, HOTTEST = 48, 32, 0.5, 0.1

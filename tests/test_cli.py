@@ -238,7 +238,7 @@ def test_a_demo_replaces_its_own_runs_and_no_others(tmp_path, capsys) -> None:
 
 
 def test_a_scan_written_into_a_device_leaves_no_picture_beside_it(tmp_path, capsys, monkeypatch) -> None:
-    from attribound.report import plots
+    from attribound.report.figures import plots
 
     saved = []
     monkeypatch.setattr(plots, "save", lambda figure, path: saved.append(path))

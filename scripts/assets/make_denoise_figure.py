@@ -48,7 +48,7 @@ def main() -> None:
     model = load_model(str(chosen.resnet50 / "resnet50.safetensors"), "resnet50-keras")
     denoised = Denoised(model, load_denoiser("denoiser-photos"), sigma=SIGMA)
     photos = open_data("photos")
-    rows = [photos.image(index) for index in range(len(photos))]
+    rows = [photos.input(index) for index in range(len(photos))]
     figure, axes = pyplot.subplots(len(rows), 5, figsize=(9, 1.95 * len(rows)), layout="constrained")
     for x, line in zip(rows, axes, strict=True):
         with torch.no_grad():

@@ -18,7 +18,7 @@ from attribound.attacks.direct import Direct
 from attribound.data import open_data
 from attribound.fields.families import Around
 from attribound.models import load_model
-from attribound.report import plots
+from attribound.report.figures import plots
 
 OUT = Path(__file__).parents[2] / "docs" / "images" / "photo.png"
 
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1024)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    x, noise = open_data("photos").image(chosen.item), ab.Gaussian(0.1)
+    x, noise = open_data("photos").input(chosen.item), ab.Gaussian(0.1)
     field = ab.Unit(ab.GradCAM(load_model(chosen.model, "efficientnet-lite0")))
     certificate = ab.certify(field, x, noise=noise, samples=chosen.samples, cells=(0.5, 0.3), seed=0, batch=8)
     print(certificate, certificate.fidelity, flush=True)

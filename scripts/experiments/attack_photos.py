@@ -41,7 +41,7 @@ def main() -> None:
     torch.set_num_threads(1)
     field, noise = Unit(GradCAM(load_model(chosen.model, chosen.arch))), Gaussian(chosen.sigma)
     found = json.loads(OUT.read_text()) if OUT.exists() else []
-    photos = [folder.image(index) for folder in map(Folder, chosen.photos) for index in range(len(folder))]
+    photos = [folder.input(index) for folder in map(Folder, chosen.photos) for index in range(len(folder))]
     for item, x in enumerate(photos[: chosen.items]):
         stored = dict(np.load(chosen.draws / f"{chosen.arch}-{chosen.sigma:g}-{item:02d}.npz"))
         evidence = prove(stored, chosen.sigma, "gradcam")[0].evidence

@@ -38,7 +38,7 @@ def measure(model: nn.Module, method: str, test: Dataset, items: int, samples: i
     """Accuracy, clean and under noise, and medians over the certificates of the first images."""
     noise = ab.Gaussian(SIGMA)
     certifier = ab.Certifier(ab.Unit(FIELDS[method](model)), noise=noise, samples=samples)
-    found = [certifier(test.image(item), seed=0, item=item) for item in range(items)]
+    found = [certifier(test.input(item), seed=0, item=item) for item in range(items)]
     flat = torch.stack([torch.as_tensor(one.map).flatten().double() for one in found])
     flat = flat / flat.norm(dim=1, keepdim=True)
     rows, columns = torch.triu_indices(items, items, 1)

@@ -75,7 +75,7 @@ def main() -> None:
         grids = stored.setdefault(key, {}).setdefault("grids", {})
         if str(number) in grids:
             continue
-        images = torch.stack([photos.image(4 * number + place) for place in range(4)])
+        images = torch.stack([photos.input(4 * number + place) for place in range(4)])
         with torch.no_grad():
             targets = [int(model(image[None]).argmax()) for image in images]
         grids[str(number)] = rows(field, noise, chosen.samples, images, targets, number)

@@ -176,10 +176,10 @@ def main() -> None:
         whole = plain if denoiser is None else Denoised(plain, denoiser, sigma).eval()
         if missing and not chosen.saliency:
             fast = split(plain, denoiser, sigma)
-            check(whole, fast, photos[0][0].image(0))
+            check(whole, fast, photos[0][0].input(0))
         for item in missing:
             (folder, index), path = photos[item], paths[item]
-            started, x, photo = time.perf_counter(), folder.image(index), folder._files[index][0].stem
+            started, x, photo = time.perf_counter(), folder.input(index), folder._files[index][0].stem
             if chosen.saliency:
                 path.write_text(json.dumps({"photo": photo, **saliency(whole, x, sigma, item)}))
                 continue

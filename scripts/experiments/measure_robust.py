@@ -45,7 +45,7 @@ def measure(model: nn.Module, test: Dataset, epsilon: float, items: int) -> dict
     """Top-k and Kendall's tau after the attack, image by image."""
     field = ab.Saliency(model)
     options: dict[str, Any] = {"epsilon": epsilon, "k": K, "steps": STEPS, "seed": SEED}
-    scores = [ab.attack(field, test.image(item), **options).score for item in range(items)]
+    scores = [ab.attack(field, test.input(item), **options).score for item in range(items)]
     return {
         "top_k": [round(score.top_k(K), 4) for score in scores],
         "kendall": [round(score.kendall, 4) for score in scores],

@@ -23,7 +23,7 @@ NEEDED = (
     "attribound/py.typed",
     "attribound/data/mnist-sample.npz",
     "attribound/models/weights/mnist-cnn-consistency.safetensors",
-    "attribound/report/templates/report.html",
+    "attribound/report/page/templates/report.html",
 )
 IN_SDIST = ("pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "constraints.txt", "tests/conftest.py")
 RELATIVE = re.compile(r"\]\((?!https?://|#)[^)]+\)")

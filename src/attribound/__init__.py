@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from attribound.models import Denoised as Denoised
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
-    from attribound.report.handmade import save_report as save_report
-    from attribound.report.plots import plot as plot
-    from attribound.report.words import highlight as highlight
+    from attribound.report.figures.highlight import highlight as highlight
+    from attribound.report.figures.plots import plot as plot
+    from attribound.report.page.from_python import save_report as save_report
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
     from attribound.tolerances import Sheet as Sheet
@@ -64,9 +64,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "attack": "attacks",
-    "plot": "report.plots",
-    "save_report": "report.handmade",
-    "highlight": "report.words",
+    "plot": "report.figures.plots",
+    "save_report": "report.page.from_python",
+    "highlight": "report.figures.highlight",
     "min_radius": "search",
     "AttriboundError": "errors",
     "Captum": "fields.captum",

@@ -3,20 +3,22 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 from attribound.attacks import Direct
-from attribound.attacks.audit import audit
+from attribound.attacks.challenge import challenge
 from attribound.bounds.laws import LAWS, Normal
-from attribound.certificates.certificate import COSINES, Certificate
+from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import encode
+from attribound.certificates.statements.base import COSINES
 from attribound.errors import StoredDataError
 from attribound.files import write_whole
-from attribound.report import plots
+from attribound.progress import Stages
+from attribound.report.figures import plots
 from attribound.report.page import write_report
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs import RunConfig, Store, is_run
@@ -33,7 +35,6 @@ CELLS = (0.5, 0.3)
 ROWS_PER_PICTURE, ATTACKED = 4, 3
 _OURS = "demo"
 """Written into a demo's runs: the next demo replaces these and no others."""
-Progress = Callable[[str, int, int], None]
 
 
 @final
@@ -114,7 +115,7 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
 
 @limited(1)
 def run_demo(
-    out: Path, configs: Mapping[str, RunConfig], progress: Progress, attacked: str = ""
+    out: Path, configs: Mapping[str, RunConfig], progress: Stages, attacked: str = ""
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
 
@@ -143,7 +144,7 @@ def run_demo(
     return runs, summary
 
 
-def _run(out: Path, name: str, config: RunConfig, progress: Progress, attacked: int) -> DemoRun:
+def _run(out: Path, name: str, config: RunConfig, progress: Stages, attacked: int) -> DemoRun:
     """One run: certify, attack a few, draw."""
     worker = Worker(prepare(config)[1])
     folder = out / name
@@ -174,7 +175,7 @@ def _remove_old(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _certify(store: Store, worker: Worker, items: list[int], name: str, progress: Progress) -> list[Certificate]:
+def _certify(store: Store, worker: Worker, items: list[int], name: str, progress: Stages) -> list[Certificate]:
     certificates: list[Certificate] = []
     for item in items:
         progress(name, item, len(items))
@@ -186,13 +187,13 @@ def _certify(store: Store, worker: Worker, items: list[int], name: str, progress
     return certificates
 
 
-def _attack_a_few(store: Store, claims: list[Certificate], worker: Worker, progress: Progress) -> list[Finding]:
+def _attack_a_few(store: Store, claims: list[Certificate], worker: Worker, progress: Stages) -> list[Finding]:
     """Attack certificates at their own claim: none may fall below it."""
     findings: list[Finding] = []
     for number, claim in enumerate(claims):
         progress("attack", number, len(claims))
         attack = Direct(steps=30, samples=96, rescore_samples=4096)
-        found = audit(claim, worker.bounded, worker.data.image(claim.item), [attack], measure_tightness=False)
+        found = challenge(claim, worker.bounded, worker.data.input(claim.item), [attack], measure_tightness=False)
         pictures = {"attacked": found.worst.map.numpy(), "change": found.worst.delta.double().numpy()}
         store.add_finding(found.finding, pictures)
         findings.append(found.finding)
@@ -202,7 +203,7 @@ def _attack_a_few(store: Store, claims: list[Certificate], worker: Worker, progr
 
 def _draw(path: Path, shown: list[Certificate], worker: Worker) -> None:
     """A picture of the first few."""
-    images = [worker.data.image(one.item) for one in shown]
+    images = [worker.data.input(one.item) for one in shown]
     figure = plots.plot_rows(
         shown,
         [image.numpy() for image in images],

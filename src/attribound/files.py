@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from attribound.errors import StoredDataError
-from attribound.texts import printable
+from attribound.sanitise import printable
 
 
 def write_whole(path: str | Path, content: str | bytes | Iterable[bytes]) -> Path:

@@ -10,6 +10,9 @@ from attribound.errors import ArgumentError
 Advance = Callable[[int, int], None]
 """Called with (done, planned)."""
 
+Stages = Callable[[str, int, int], None]
+"""Called with (what, done, planned)."""
+
 Wanted = bool | Advance | None
 """True for a bar, False or None for nothing, or a function of one's own."""
 

@@ -143,7 +143,7 @@ def tune(
         progress: called with (what, levels done, levels in all).
     """
     _check_wanted(data, kind, cosine, fidelity, epsilon)
-    inputs = [data.image(item) for item in data.order(count=items)]
+    inputs = [data.input(item) for item in data.order(count=items)]
     if doubt := label_doubt(data, look_at(field.model, inputs[0]).classes):
         raise ArgumentError(doubt)
     trial = _Trial(data, kind, inputs, cosine=cosine, epsilon=epsilon, samples=samples, alpha=alpha, seed=seed)

@@ -138,7 +138,7 @@ def test_columns_in_another_order_than_in_training(tmp_path) -> None:
             open_data(f"{spec}?label=y&{option}={learnt}")
         data = open_data(f"{spec}?label=y&columns=a,b&{option}={learnt}")
         assert data.features == ("a", "b")
-    assert open_data(f"{spec}?columns=a,b").image(0).tolist() == [10.0, 20.0]
+    assert open_data(f"{spec}?columns=a,b").input(0).tolist() == [10.0, 20.0]
     with pytest.raises(StoredDataError, match="has no column 'c'"):
         open_data(f"{spec}?columns=a,c")
     with pytest.raises(ArgumentError, match=r"expected \?drop= or \?columns=, not both"):

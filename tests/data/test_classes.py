@@ -33,7 +33,7 @@ def test_the_photos_have_imagenets_labels_or_none() -> None:
     data = photos()
     assert labels(data) == [281, 967, None, None]
     assert data.classes[967] == "espresso"
-    assert open_data("photos?size=64").image(0).shape == (3, 64, 64)
+    assert open_data("photos?size=64").input(0).shape == (3, 64, 64)
 
 
 def test_numbered_folders(tmp_path) -> None:
@@ -99,7 +99,7 @@ def test_alphabetical_labels_are_doubted_unless_every_class_has_a_folder(classes
     assert (line in label_doubt(data, classes)) == bool(label_doubt(data, classes)) == doubtful
     bare = Unlabelled(data)
     assert (labels(bare), bare.classes, bare.sha256(), bare.name) == ([None, None], (), data.sha256(), data.name)
-    assert torch.equal(bare.image(1), data.image(1))
+    assert torch.equal(bare.input(1), data.input(1))
 
 
 def test_numbers_and_pictures_alone_are_not_doubted(tmp_path) -> None:

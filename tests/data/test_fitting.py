@@ -35,10 +35,10 @@ def flat(size: int, channels: int = 3) -> nn.Module:
 def test_a_picture_of_the_asked_size_is_taken_to_the_bit(tmp_path) -> None:
     array = noisy_pictures(tmp_path, (64, 64))[0]
     wanted = torch.from_numpy(array).permute(2, 0, 1) / 255
-    assert torch.equal(open_data(f"folder:{tmp_path}?size=64").image(0), wanted)
-    assert torch.equal(open_data(f"folder:{tmp_path}?size=64&crop=none").image(0), wanted)
-    assert torch.equal(open_data(f"folder:{tmp_path}").image(0), wanted)
-    cropped = open_data(f"folder:{tmp_path}?size=64&crop=centre").image(0)
+    assert torch.equal(open_data(f"folder:{tmp_path}?size=64").input(0), wanted)
+    assert torch.equal(open_data(f"folder:{tmp_path}?size=64&crop=none").input(0), wanted)
+    assert torch.equal(open_data(f"folder:{tmp_path}").input(0), wanted)
+    cropped = open_data(f"folder:{tmp_path}?size=64&crop=centre").input(0)
     assert not torch.allclose(cropped, wanted, atol=0.1)
 
 
@@ -46,9 +46,9 @@ def test_crop_none_keeps_the_whole_picture(tmp_path) -> None:
     picture = np.zeros((32, 64, 3), np.uint8)
     picture[:, :4] = 255  # at the edge, which the centre crop cuts off
     Image.fromarray(picture).save(tmp_path / "x.png")
-    assert float(Folder(tmp_path, 32).image(0).max()) == 0.0
+    assert float(Folder(tmp_path, 32).input(0).max()) == 0.0
     whole = Folder(tmp_path, 32, crop="none")
-    assert float(whole.image(0)[:, :, 0].min()) > 0.9
+    assert float(whole.input(0)[:, :, 0].min()) > 0.9
     assert "resized as a whole to 32 x 32, which changes proportions" in whole.note
     with pytest.raises(ArgumentError, match=r"expected \?crop= fit or centre or none, got 'left'"):
         open_data(f"folder:{tmp_path}?crop=left")
@@ -72,7 +72,7 @@ def test_the_models_own_size_comes_first(model, size, why, tmp_path) -> None:
     assert found.data.shape == (3, size, size)
     assert f"({size} x {size}: the" in found.note
     assert why in found.note
-    assert torch.equal(open_data(found.spec).image(1), found.data.image(1))
+    assert torch.equal(open_data(found.spec).input(1), found.data.input(1))
 
 
 def test_a_model_that_states_its_size_is_asked(tmp_path) -> None:
@@ -151,7 +151,7 @@ def own_code(tmp_path, monkeypatch):
 def test_the_users_own_transform(own_code) -> None:
     data = open_data("folder:pictures?transform=own_reader:own")
     wanted = torch.from_numpy(own_code[1]).permute(2, 0, 1) / 127.5 - 1
-    assert torch.equal(data.image(1), wanted)
+    assert torch.equal(data.input(1), wanted)
     found = fitted("folder:pictures?transform=own_reader:own", data, flat(28))
     assert found.data is data
     assert "your own code own_reader:own as (3, 64, 64); values from -1 to 1, which noise" in found.note
@@ -179,7 +179,7 @@ def test_pictures_that_a_transform_makes_unequal(own_code, tmp_path) -> None:
     Image.new("RGB", (20, 20)).save(tmp_path / "pictures" / "2.png")
     data = open_data("folder:pictures?transform=own_reader:own")
     with pytest.raises(StoredDataError, match=r"2.png became \(3, 20, 20\), the first picture \(3, 64, 64\)"):
-        data.image(2)
+        data.input(2)
 
 
 def test_only_a_transform_runs_code(own_code) -> None:

@@ -24,7 +24,7 @@ def test_folder_reads_resizes_and_crops(pictures) -> None:
     data = Folder(pictures, size=28)
     assert (len(data), data.classes) == (4, ("ant", "cat"))
     assert [data.label(i) for i in range(4)] == [0, 0, 1, 1]
-    image = data.image(3)
+    image = data.input(3)
     assert image.shape == (3, 28, 28)
     assert image[:, 5, 5].tolist() == pytest.approx([0, 20 / 255, 200 / 255])
     images, labels = data.batch([0, 3])
@@ -37,7 +37,7 @@ def test_the_crop_is_the_centre(tmp_path) -> None:
     picture = np.zeros((32, 64, 3), np.uint8)
     picture[:, 24:40] = 255
     Image.fromarray(picture).save(tmp_path / "a" / "x.png")
-    row = Folder(tmp_path, size=28).image(0)[0, 14]
+    row = Folder(tmp_path, size=28).input(0)[0, 14]
     assert float(row[14]) == 1.0
     assert float(row[:4].max()) == 0.0
     assert torch.allclose(row, row.flip(0), atol=0.01)
@@ -46,9 +46,9 @@ def test_the_crop_is_the_centre(tmp_path) -> None:
 def test_an_unreadable_picture_is_named_when_it_is_asked_for(pictures) -> None:
     (pictures / "cat" / "1.png").write_bytes(b"\x89PNG broken")
     data = Folder(pictures)
-    data.image(0)
+    data.input(0)
     with pytest.raises(StoredDataError, match=r"cannot read the picture .*cat/1\.png"):
-        data.image(3)
+        data.input(3)
 
 
 def test_folder_fingerprint_changes_with_its_files(pictures) -> None:
@@ -70,14 +70,14 @@ def test_npz(names, tmp_path) -> None:
     images = np.arange(2 * 9, dtype=np.uint8).reshape(2, 3, 3)
     np.savez(tmp_path / "a.npz", **dict(zip(names, (images, [1, 0]), strict=True)))
     data = open_data(f"npz:{tmp_path / 'a.npz'}")
-    assert data.image(1).shape == (1, 3, 3)
-    assert float(data.image(1)[0, 0, 0]) == pytest.approx(9 / 255)
+    assert data.input(1).shape == (1, 3, 3)
+    assert float(data.input(1)[0, 0, 0]) == pytest.approx(9 / 255)
     assert data.label(0) == 1
 
 
 def test_npz_of_features_may_leave_the_unit_interval(tmp_path) -> None:
     np.savez(tmp_path / "a.npz", x=np.array([[5.0, -3.0]]), y=[0])
-    assert read_npz(tmp_path / "a.npz").image(0).tolist() == [5.0, -3.0]
+    assert read_npz(tmp_path / "a.npz").input(0).tolist() == [5.0, -3.0]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_unknown_specs(spec) -> None:
 
 
 def test_folder_size_in_the_spec(pictures) -> None:
-    assert open_data(f"folder:{pictures}?size=16").image(0).shape == (3, 16, 16)
+    assert open_data(f"folder:{pictures}?size=16").input(0).shape == (3, 16, 16)
     with pytest.raises(ArgumentError, match=r"expected \?size= a whole number >= 1, got 'big'"):
         open_data(f"folder:{pictures}?size=big")
 
@@ -153,8 +153,8 @@ def test_sequences_of_any_range_without_labels(tmp_path) -> None:
         open_data(f"npz:{tmp_path / 'a.npz'}")
     data = open_data(f"npz:{tmp_path / 'a.npz'}?range=any")
     assert (data.shape, data.label(0), data.classes) == ((5, 4), None, ())
-    assert data.image(2).dtype == torch.float32
-    assert np.array_equal(data.image(2).numpy(), sequences[2].astype(np.float32))
+    assert data.input(2).dtype == torch.float32
+    assert np.array_equal(data.input(2).numpy(), sequences[2].astype(np.float32))
     with pytest.raises(StoredDataError, match="has no labels"):
         data.batch([0])
     with pytest.raises(ArgumentError, match=r"expected \?range= unit or any, got 'all'"):

@@ -26,7 +26,7 @@ def test_read_mnist(packed, tmp_path) -> None:
     data = read_mnist(tmp_path)
     images, labels = data.batch([0, 1])
     assert torch.equal((images[:, 0] * 255).round().to(torch.uint8), torch.from_numpy(pixels))
-    assert torch.equal(images[1], data.image(1))
+    assert torch.equal(images[1], data.input(1))
     assert float(images.max()) == 1.0
     assert labels.tolist() == [3, 4]
 

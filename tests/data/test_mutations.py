@@ -47,7 +47,7 @@ def batch() -> bytes:
 def read_all(spec: str) -> None:
     data = open_data(spec)
     for index in range(min(len(data), 3)):
-        data.image(index)
+        data.input(index)
 
 
 KINDS: dict[str, tuple[str, Callable[[], bytes], Callable[[Path], object]]] = {

@@ -142,16 +142,16 @@ def test_one_bad_picture_stops_nothing_else(bad_folder) -> None:
     messages = []
     for index in range(11):
         with pytest.raises(StoredDataError, match=r"cannot read|would be") as caught:
-            data.image(index)
+            data.input(index)
         messages.append(str(caught.value).encode("utf-8"))
         assert data.label(index) == 0
     assert b"not a regular file" in messages[1]
     assert b"2\\xff\\x1b.png" in messages[2]
-    assert float(data.image(11).min()) == 1.0
+    assert float(data.input(11).min()) == 1.0
 
 
 def test_channels(bad_folder) -> None:
-    assert Folder(bad_folder, 28, channels=1).image(11).shape == (1, 28, 28)
+    assert Folder(bad_folder, 28, channels=1).input(11).shape == (1, 28, 28)
     with pytest.raises(ArgumentError, match="expected `channels` 1 or 3, got 4"):
         Folder(bad_folder, channels=4)
 

@@ -39,7 +39,7 @@ def test_names_labels_and_units(kind, tmp_path) -> None:
     data = open_data(f"{spec}?label=diagnosis&scale={tmp_path / 'a'}")
     assert (data.features, data.classes) == (("age", "income"), ("benign", "malign"))
     assert (len(data), data.shape) == (3, (2,))
-    assert data.image(1).tolist() == [40, 3000]
+    assert data.input(1).tolist() == [40, 3000]
     assert [data.label(i) for i in range(3)] == [0, 1, 0]
     assert data.scale.tolist() == pytest.approx([np.std([30, 40, 50]), np.std([1000, 3000, 2000])])
     assert data.name == spec
@@ -50,7 +50,7 @@ def test_standardised(kind, tmp_path) -> None:
     spec = write(tmp_path / "a", TEXT, kind)
     learnt = write(tmp_path / "b", "income,note,age\n0,x,10\n2000,y,30\n", kind)
     data = open_data(f"{spec}?columns=age,income&standardise={learnt.partition(':')[2]}")
-    assert data.image(0).tolist() == pytest.approx([(30 - 20) / 10, 0.0])
+    assert data.input(0).tolist() == pytest.approx([(30 - 20) / 10, 0.0])
     assert (data.scale, data.label(0), data.classes) == (None, None, ())
 
 
@@ -70,16 +70,16 @@ def test_a_bad_row_is_a_problem_when_it_is_asked_for(kind, tmp_path) -> None:
     data = open_data(write(tmp_path / "a", "x,y\n1,2\n,4\n5,6\n", kind))
     assert torch.equal(data.images([0, 2]), torch.tensor([[1.0, 2.0], [5.0, 6.0]]))
     with pytest.raises(StoredDataError, match=r"item 1 of .*: (column 'x' is '', expected a number|it lacks a number)"):
-        data.image(1)
+        data.input(1)
 
 
 def test_broken_cells_of_a_csv(tmp_path) -> None:
     data = open_data(write(tmp_path / "a.csv", "\ufeffx;y\n1;2\n\n3\n4;5;6\nnan;1\n7;1e400\n8;9\n", "csv"))
     assert data.features == ("x", "y")
-    assert data.image(5).tolist() == [8, 9]
+    assert data.input(5).tolist() == [8, 9]
     for item, message in enumerate(["has 1 cells, expected 2", "has 3 cells", "'x' is 'nan'", "'y' is '1e400'"], 1):
         with pytest.raises(StoredDataError, match=message):
-            data.image(item)
+            data.input(item)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_float32_and_float64_give_the_same_unit_map(name: str) -> None:
     precise, generator = copy.deepcopy(model).double(), torch.Generator().manual_seed(0)
     apart = []
     for item in range(4):
-        x = data.image(item)
+        x = data.input(item)
         points = x + 0.5 * torch.randn(32, *x.shape, generator=generator)
         target = int(model(x[None]).argmax())
         first = FIELDS[name](model).attribute(points, target)

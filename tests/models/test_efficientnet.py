@@ -50,7 +50,7 @@ def test_fetched_weights_on_real_photographs() -> None:
     model = load_model(str(FETCHED / "efficientnet-lite0" / "efficientnet-lite0.safetensors"), "efficientnet-lite0")
     images, labels = open_data(f"folder:{FETCHED / 'imagenet-photos'}").batch(range(20))
     with torch.no_grad():
-        espresso = model(photos().image(1)[None]).softmax(dim=1)[0, 967]
+        espresso = model(photos().input(1)[None]).softmax(dim=1)[0, 967]
         right = int((model(images).argmax(dim=1) == labels).sum())
     assert float(espresso) == pytest.approx(0.884, abs=0.01)  # 0.957 from the full-size photograph
     assert right == 17

@@ -66,6 +66,6 @@ def test_fetched_weights_see_a_cat_and_an_espresso() -> None:
     names = json.loads((FETCHED / "classes.json").read_text())
     data = photos()
     with torch.no_grad():
-        seen = [names[int(model(data.image(i)[None]).argmax())] for i in range(2)]
+        seen = [names[int(model(data.input(i)[None]).argmax())] for i in range(2)]
     assert seen[0] in {"tabby", "tiger_cat", "Egyptian_cat"}
     assert seen[1] == data.classes[967] == "espresso"

@@ -47,7 +47,7 @@ def test_a_survey_is_a_run_with_the_records_of_certify(table2) -> None:
         assert store.config.noise == "uniform:1.0"
     field, data = make_field(load_model("mnist-cnn")), open_data("mnist-sample")
     for item, record in enumerate(records):
-        again = ab.certify(field, data.image(item), noise=ab.UniformBall(1.0), samples=128, seed=0, item=item)
+        again = ab.certify(field, data.input(item), noise=ab.UniformBall(1.0), samples=128, seed=0, item=item)
         assert (record.target, record.norm) == (again.target, pytest.approx(again.norm, abs=1e-12))
         assert record.norm_lower == pytest.approx(again.norm_lower, abs=1e-12)
 
@@ -86,7 +86,7 @@ def test_draws_made_anew_give_the_stored_results_to_verify() -> None:
     field, data, noise = make_field(load_model("mnist-cnn")), open_data("mnist-sample"), ab.UniformBall(1.0)
     stored = _stored("table2", "mnist-cnn-saliency-r1-")
     for item in range(5):
-        x, statistics = data.image(item), [Norm(share=0.5), SecondMoments(share=0.25)]
+        x, statistics = data.input(item), [Norm(share=0.5), SecondMoments(share=0.25)]
         target = int(field.model(x[None]).argmax())
         family, design = Around(field, target, x), AtPoint(noise, seed=0, item=item, parts=8)
         proved = estimate(family, design, Plan(1024, 1e-3), x.shape, statistics).evidence

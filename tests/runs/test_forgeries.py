@@ -13,8 +13,8 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import BoundRecord, Record
 from attribound.certification.again import Again
 from attribound.certification.reopen import Opener
-from attribound.report import audit
-from attribound.report.card import model_card
+from attribound.report.auditor import page as auditor
+from attribound.report.auditor.card import model_card
 from attribound.report.page import write_report
 from attribound.runs import Store, check
 from attribound.runs.check import RunCheck, check_run, missed
@@ -222,7 +222,7 @@ def test_a_proof_that_nobody_can_check_is_shown_wherever_it_counts(run, tmp_path
     assert any(told in line for line in judge(run, Asked(cosine=0.1, epsilon=0.001, share=0.9)).sentences)
     assert told in write_report(run, tmp_path / "page.html").read_text()
     with Store.read(run) as store:
-        assert told in audit.render(store)
+        assert told in auditor.render(store)
         assert "proved by its author, who states: trust me" in model_card(store)
         certificate = Certificate(store.record(0))
     assert told in repr(certificate)

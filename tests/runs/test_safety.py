@@ -65,7 +65,7 @@ def test_other_formats_and_configurations(make) -> None:
     change(path, "UPDATE meta SET value = '1' WHERE key = 'format'")
     with pytest.raises(StoredDataError, match=r"has format 1, which attribound 0\.1 reads"):
         Store.read(path)
-    change(path, "UPDATE meta SET value = '2' WHERE key = 'format'")
+    change(path, "UPDATE meta SET value = '3' WHERE key = 'format'")
     change(path, "UPDATE meta SET value = ? WHERE key = 'config'", json.dumps({"model": ["x"]}))
     with Store.read(path) as store, pytest.raises(StoredDataError, match="its configuration is broken"):
         _ = store.config

@@ -7,7 +7,7 @@ from scipy import stats
 from torch import nn
 
 from attribound.bounds import Majority
-from attribound.certificates import explain as words
+from attribound.certificates.statements.prediction import class_under_noise
 from attribound.certification.certifier import certify
 from attribound.fields import Saliency, Unit
 from attribound.fields.captum import Captum
@@ -76,7 +76,7 @@ def test_even_classes_abstain() -> None:
         0,
     )
     assert certificate.max_epsilon(0.5) > 0
-    assert "abstains: no class is proved" in words.class_under_noise(certificate)
+    assert "abstains: no class is proved" in class_under_noise(certificate)
     assert certificate.record.joint_epsilon == {"0.8": 0.0, "0.9": 0.0}
 
 
@@ -92,7 +92,7 @@ def test_a_class_that_noise_hides_is_said() -> None:
     x = torch.full((3,), 0.01, dtype=torch.float64)
     certificate = certify(Unit(Saliency(Spike())), x, noise=Gaussian(0.5), samples=500)
     assert (certificate.prediction, certificate.smoothed_prediction, certificate.target) == (1, 0, 1)
-    text = words.class_under_noise(certificate)
+    text = class_under_noise(certificate)
     assert "without noise the model says 1" in text
     assert "the map explains class 1" in text
     assert text in certificate._repr_html_()

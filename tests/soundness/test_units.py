@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from attribound import Proved, Saliency, Unit, certify
 from attribound.attacks import Direct, Ifia, Likelihood, RandomDirections
-from attribound.attacks.audit import audit
 from attribound.attacks.base import make_problem
 from attribound.attacks.case import load_case, replay, save_case
+from attribound.attacks.challenge import challenge
 from attribound.baselines import pixel_votes
 from attribound.bounds import LAWS
 from attribound.bounds.budgets import Budget
@@ -166,7 +166,7 @@ def test_every_attack_finds_the_same_change_in_units(kind, attack) -> None:
 def test_audits_and_replays_count_changes_in_units(tmp_path) -> None:
     certificate, plain = both("gaussian")
     field = Unit(FIELD)
-    found = audit(certificate, field, POINT * UNITS, [ATTACKS[0]], measure_tightness=False)
+    found = challenge(certificate, field, POINT * UNITS, [ATTACKS[0]], measure_tightness=False)
     assert found.finding.epsilon == pytest.approx(plain.max_epsilon(0.8))
     assert found.finding.length <= found.finding.epsilon
     save_case(tmp_path / "case.json", certificate, found.finding, found.worst)

@@ -13,12 +13,12 @@ from attribound.models import Denoised, Denoiser, load_shipped
 from attribound.noise import Gaussian
 from attribound.training import (
     Behind,
-    Brief,
+    Bfloat16,
     Denoise,
+    FrozenNorm,
     OneSided,
     Recognised,
     Schedule,
-    Settled,
     Standard,
     WithClean,
     fresh,
@@ -160,7 +160,7 @@ def test_brief_rounds_and_nothing_else() -> None:
     """bfloat16 has 8 bits: the loss agrees to a percent, and its slope is there in single precision."""
     x = pictures(16)
     values = []
-    for objective in (Denoise(), Brief(Denoise())):
+    for objective in (Denoise(), Bfloat16(Denoise())):
         denoiser = fresh(Denoiser, 0)
         nn.init.constant_(denoiser.linear.weight, 0.01)
         loss = objective.loss(denoiser, x, torch.zeros(16), torch.Generator().manual_seed(0))
@@ -185,7 +185,7 @@ def test_settled_batch_norm_neither_uses_nor_learns_the_batch() -> None:
     model = nn.Sequential(norm, nn.Dropout(0.5)).train()
     x = 5 + torch.rand(6, 4, generator=torch.Generator().manual_seed(0))
     labels = torch.tensor([0, 1, 2, 3, 0, 1])
-    Settled(Standard()).loss(model, x, labels, torch.Generator())
+    FrozenNorm(Standard()).loss(model, x, labels, torch.Generator())
     assert torch.equal(norm.running_mean, torch.zeros(4))
     assert norm.training
     Standard().loss(model, x, labels, torch.Generator())
@@ -195,5 +195,5 @@ def test_settled_batch_norm_neither_uses_nor_learns_the_batch() -> None:
 def test_settled_leaves_layers_at_rest_alone() -> None:
     norm = nn.BatchNorm1d(4).eval()
     with pytest.raises(IndexError):
-        Settled(Standard()).loss(norm, torch.zeros(2, 4), torch.tensor([0, 9]), torch.Generator())
+        FrozenNorm(Standard()).loss(norm, torch.zeros(2, 4), torch.tensor([0, 9]), torch.Generator())
     assert not norm.training

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from attribound.data import Arrays
-from attribound.training import Adversarial, Attacking, IgNorm, Igr, Schedule, Settled, Trades, fit, fresh
+from attribound.training import Adversarial, Attacking, FrozenNorm, IgNorm, Igr, Schedule, Trades, fit, fresh
 from attribound.training.modes import evaluating
 
 PASSES = [
@@ -66,7 +66,7 @@ def test_only_passes_of_the_loss_count(objective: Attacking, passes: int) -> Non
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
 def test_frozen_batch_norm_sees_no_batch_at_all(objective: Attacking) -> None:
     model = network()
-    fit(model, Arrays(inputs(), LABELS), Settled(objective), Schedule(epochs=1, batch=3))
+    fit(model, Arrays(inputs(), LABELS), FrozenNorm(objective), Schedule(epochs=1, batch=3))
     assert int(model[1].num_batches_tracked) == 0
     assert torch.equal(model[1].running_mean, torch.zeros(8))
 

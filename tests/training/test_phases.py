@@ -15,12 +15,12 @@ from attribound.noise import Gaussian
 from attribound.training import (
     Adversarial,
     Augmented,
-    Brief,
+    Bfloat16,
+    FrozenNorm,
     IgNorm,
     Igr,
     Phase,
     Schedule,
-    Settled,
     Standard,
     Trades,
     WithNoise,
@@ -69,7 +69,7 @@ def test_a_recipe_says_everything(tmp_path) -> None:
     assert first.objective == Trades(beta=3.0, epsilon=0.25, attack_steps=2, step_size=0.125)
     assert first.schedule == Schedule(batch=50, rise=0.15, images=70)
     inner = Igr(Trades(epsilon=0.5), weight=8.0, path_steps=3, one_sided=True)
-    assert second.objective == Brief(Augmented(Settled(inner)))
+    assert second.objective == Bfloat16(Augmented(FrozenNorm(inner)))
     assert second.schedule == Schedule(batch=30, rise=0.15, epochs=1)
 
 
@@ -219,7 +219,7 @@ def test_attacked_accuracy_of_a_line() -> None:
 
 def test_cards_say_it_for_objectives_that_attack(tmp_path) -> None:
     model, data = line()
-    objective = Brief(Settled(Adversarial(epsilon=0.55, attack_steps=10, step_size=0.3)))
+    objective = Bfloat16(FrozenNorm(Adversarial(epsilon=0.55, attack_steps=10, step_size=0.3)))
     schedule = Schedule(epochs=1, rate=1e-9)
     card = train(model, "line", data, data, objective, schedule, tmp_path / "m.safetensors", start="the line")
     assert card["test_accuracy_attacked"] == pytest.approx(5 / 11)
@@ -238,8 +238,8 @@ def test_a_recipe_at_the_command_line(tmp_path, capsys) -> None:
     assert cli.run(["train", "--recipe", str(path), *flags, "--out", str(out)]) == 0
     assert "under the attack of its training" in capsys.readouterr().out
     card = json.loads(out.with_suffix(".json").read_text())
-    assert card["objective"] == "Brief(base=Adversarial(epsilon=1.0, attack_steps=1, step_size=0.5))"
-    assert card["before"][0]["objective"] == "Brief(base=Standard())"
+    assert card["objective"] == "Bfloat16(base=Adversarial(epsilon=1.0, attack_steps=1, step_size=0.5))"
+    assert card["before"][0]["objective"] == "Bfloat16(base=Standard())"
     assert [phase["schedule"]["rate"] for phase in (card, *card["before"])] == [0.001, 0.001]
 
 

@@ -5,7 +5,6 @@ An attack file holds only its idea: a direction in which the map changes for the
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,9 +24,8 @@ from attribound.fields.families import Family
 from attribound.fields.rows import independent, probe_rows
 from attribound.metrics import cosine_similarity
 from attribound.noise import Noise
+from attribound.progress import Advance
 from attribound.randomness import Purpose, stream
-
-Progress = Callable[[int, int], None]
 
 _SHORTENINGS = 12
 
@@ -197,7 +195,7 @@ class Attack(ABC):
         """Raise for arguments that do not fit the problem."""
 
     @final
-    def run(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> AttackResult:
+    def run(self, problem: Problem, seed: int = 0, progress: Advance | None = None) -> AttackResult:
         """Attack, and score the best change found with fresh noise on the true model."""
         started = time.perf_counter()
         check.positive("epsilon", problem.epsilon)
@@ -226,7 +224,7 @@ class Attack(ABC):
         return View(problem.at(delta), problem.noise, self.samples)
 
     def _climb_once(
-        self, problem: Problem, best: "_Best", generator: torch.Generator, restart: int, progress: Progress | None
+        self, problem: Problem, best: "_Best", generator: torch.Generator, restart: int, progress: Advance | None
     ) -> None:
         delta = problem.start(generator) * (problem.epsilon * _START)
         for step in range(self.steps):

@@ -12,7 +12,7 @@ from attribound.attacks.direct import Direct
 from attribound.attacks.ifia import Ifia
 from attribound.attacks.likelihood import Likelihood
 from attribound.attacks.random_directions import RandomDirections
-from attribound.certification.arguments import Target, check_input, check_target, class_names, look_at
+from attribound.certification.arguments import AskedTarget, check_input, check_target, class_names, look_at
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.fields.families import Around
@@ -62,7 +62,7 @@ def make_attacks(methods: Sequence[str] | None, options: dict[str, Any]) -> list
 def attack(
     field: Field,
     x: Tensor,
-    target: Target = None,
+    target: AskedTarget = None,
     *,
     epsilon: float,
     noise: Noise | None = None,

@@ -1,8 +1,9 @@
 """Records, subjects, certificates: what is proved, stored and checked. Nothing here needs torch but `certify`."""
 
 from attribound.certificates.alike import compare
-from attribound.certificates.certificate import COSINES, EPSILONS, Certificate, certificate_of
+from attribound.certificates.certificate import Certificate, certificate_of
 from attribound.certificates.record import Failure, Record, decode, encode
+from attribound.certificates.statements.base import COSINES, EPSILONS
 from attribound.certificates.subject import Subject
 from attribound.certificates.verify import Verification, verify, verify_record
 

@@ -19,6 +19,7 @@ from attribound.bounds.paper import cosine_bound_paper, largest_moved_fraction_p
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates import explain as words
 from attribound.certificates.record import Failure, MapRecord, Record, Status, decode, encode
+from attribound.certificates.statements.base import COSINES, EPSILONS, REFERENCE_COSINE
 from attribound.certificates.statements.cells import Marks, marks, radii
 from attribound.certificates.statements.error_bars import interval
 from attribound.certificates.statements.prediction import voted_class
@@ -27,11 +28,6 @@ from attribound.certificates.statements.registry import STATEMENTS
 from attribound.checks import FloatArray, Number
 from attribound.errors import StoredDataError
 from attribound.files import read_text, write_whole
-
-EPSILONS = (0.1, 0.25, 0.5)
-COSINES = (0.8, 0.9)
-REFERENCE_COSINE = 0.8
-"""`rule` names the rule that certifies the largest epsilon at this cosine."""
 
 
 @final

@@ -6,23 +6,21 @@ from typing import TYPE_CHECKING
 
 from attribound.bounds.designs import draws_for
 from attribound.bounds.rules.moment import MomentBounds
-from attribound.rounding import degrees, exact_text, round_down
+from attribound.certificates.statements.base import ASSUMED
+from attribound.certificates.statements.registry import words
+from attribound.rounding import exact_text, round_down
 
 if TYPE_CHECKING:
     from attribound.certificates.certificate import Certificate
 
-_SHOWN_COSINES = (0.8, 0.9)
 FIDELITY = 0.5
 """The least fidelity that gates, tests and tuning accept unless told otherwise: 60 degrees from the plain map."""
-ASSUMED = "The limit is ASSUMED: this is not a certificate."
 
 
 def summary(certificate: "Certificate") -> str:
     """One line with certified numbers rounded down."""
     note = ", limit ASSUMED: not a certificate" if certificate.assumed else ""
-    note += (
-        f", epsilon is the change's {certificate.evidence.budget.measure}" if certificate.evidence.budget.units else ""
-    )
+    note += _counted(certificate, ", ")
     claim = certificate.record.bound.claim and f" {certificate.record.bound.claim}"
     return (
         f"Certificate(target={certificate.target}, noise={certificate.noise}, "
@@ -38,12 +36,7 @@ def html_table(certificate: "Certificate") -> str:
         "explained class": str(certificate.target),
         "noise": certificate.law.words,
         "epsilon": f"the change's {certificate.evidence.budget.measure}",
-        **{
-            f"epsilon at cosine {cosine:g} ({degrees(cosine)} degrees)": round_down(certificate.max_epsilon(cosine))
-            + f" (as sampled: {round_down(certificate.max_visible_epsilon(cosine))})"
-            for cosine in _SHOWN_COSINES
-        },
-        "class under noise": class_under_noise(certificate),
+        **words(certificate),
         "rule": certificate.rule or "none",
         "limit": certificate.record.bound.claim or f"{certificate.limit:g}: {certificate.limit_source}",
         "fidelity": f"{_fidelity(certificate)} (cosine to the plain map)",
@@ -60,25 +53,10 @@ def html_table(certificate: "Certificate") -> str:
     return f"{note}<table><caption>attribound certificate</caption>{lines}</table>"
 
 
-def class_under_noise(certificate: "Certificate") -> str:
-    """What is proved about the smoothed classifier's class, abstention and disagreement said."""
-    if certificate.record.prediction_radius is None:
-        return "not measured"
-    voted = certificate.smoothed_prediction
-    if voted is None:
-        return "abstains: no class is proved to be given to more than half of the noisy inputs"
-    held = f"{voted}, kept up to epsilon {round_down(certificate.prediction_radius)}"
-    if voted != certificate.prediction:
-        held += f" (without noise the model says {certificate.prediction})"
-    return held if voted == certificate.target else f"{held}; the map explains class {certificate.target}"
-
-
 def explain(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     """Is `cosine` certified at `epsilon`, by which rule, or why not."""
     reached = certificate.cosine(epsilon)
-    counted = (
-        f"; epsilon is the change's {certificate.evidence.budget.measure}" if certificate.evidence.budget.units else ""
-    )
+    counted = _counted(certificate, "; ")
     if reached < cosine:
         reasons = why_not(certificate, cosine, epsilon), more_draws(certificate, cosine, epsilon)
         return "; ".join(filter(None, reasons)) + counted

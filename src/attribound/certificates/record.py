@@ -29,7 +29,7 @@ from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text
-from attribound.texts import printable
+from attribound.sanitise import printable
 
 FORMAT = 3
 READERS = {1: "0.1", 2: "0.2"}

@@ -18,10 +18,10 @@ from attribound.models.sizes import only_size, stated_size
 from attribound.noise import Noise
 from attribound.sampling.draws import predicted
 
-Target = int | str | None
+AskedTarget = int | str | None
 """A class by its number or its name; None: the predicted class."""
 
-Targets = Target | Sequence[int | str] | Tensor
+Targets = AskedTarget | Sequence[int | str] | Tensor
 
 
 @final

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.bounds.facts import Closeness, Length, Spread
-from attribound.certificates.certificate import COSINES, EPSILONS, Certificate
+from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import BoundRecord, NoiseRecord, Record
-from attribound.certificates.statements.base import Asking
+from attribound.certificates.statements.base import COSINES, EPSILONS, Asking
 from attribound.certificates.statements.registry import ask
 from attribound.certificates.subject import Subject
 from attribound.certification.arguments import (
-    Target,
+    AskedTarget,
     Targets,
     check_batch,
     check_field,
@@ -108,7 +108,7 @@ class Certifier:
     def __call__(
         self,
         x: Tensor,
-        target: Target = None,
+        target: AskedTarget = None,
         *,
         seed: int | None = None,
         item: int = 0,
@@ -132,7 +132,7 @@ class Certifier:
             return self._certify(x, target, chosen_seed, check.whole("item", item), label, progress)
 
     def _certify(
-        self, x: Tensor, target: Target, chosen_seed: int, item: int, label: int | None, progress: Wanted
+        self, x: Tensor, target: AskedTarget, chosen_seed: int, item: int, label: int | None, progress: Wanted
     ) -> Certificate:
         peek = look_at(self.field.model, x)
         chosen = peek.prediction if target is None else check_target(target, peek.classes, self.classes)
@@ -234,7 +234,7 @@ def _fidelity(plain: Tensor, smoothed: Tensor) -> float | None:
 def certify(
     field: Field,
     x: Tensor,
-    target: Target = None,
+    target: AskedTarget = None,
     *,
     noise: Noise,
     seed: int | None = None,

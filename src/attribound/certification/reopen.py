@@ -121,7 +121,7 @@ def open_field(subject: Subject, model: nn.Module) -> Bounded:
 
 def open_input(subject: Subject, source: Dataset) -> Tensor:
     """The input that a subject names, if it is still the one that was certified."""
-    if subject.item < len(source) and input_hash(x := source.image(subject.item)) == subject.input_sha256:
+    if subject.item < len(source) and input_hash(x := source.input(subject.item)) == subject.input_sha256:
         return x
     raise StoredDataError(f"item {subject.item} of {source.name} is not the input that was certified")
 
@@ -152,7 +152,7 @@ def _found(subject: Subject, source: Dataset) -> Subject:
     """The subject with the number that its input has in these data: in Python inputs are not numbered."""
     for item in [subject.item, *range(len(source))]:
         try:
-            if item < len(source) and input_hash(source.image(item)) == subject.input_sha256:
+            if item < len(source) and input_hash(source.input(item)) == subject.input_sha256:
                 return msgspec.structs.replace(subject, item=item)
         except AttriboundError:
             continue

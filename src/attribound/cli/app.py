@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from attribound.errors import AttriboundError
-from attribound.texts import printable
+from attribound.sanitise import printable
 
 app = typer.Typer(
     name="attribound",

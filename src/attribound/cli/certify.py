@@ -86,6 +86,7 @@ def certify(
     status `error`. Draws depend on (seed, item) only, so workers, engines and interruptions change no record.
     """
     check_words(attribution=attribution, maps=maps or (), data=[data], noise=noise, model=model)
+    from attribound.certificates.statements.base import COSINES, EPSILONS
     from attribound.fields import default_maps
     from attribound.runs import RunConfig
     from attribound.runs.runner import share_alpha
@@ -104,8 +105,8 @@ def certify(
         samples=samples,
         asked=asked,
         alpha=alpha,
-        epsilons=tuple(epsilon or (0.1, 0.25, 0.5)),
-        cosines=tuple(cosine or (0.8, 0.9)),
+        epsilons=tuple(epsilon or EPSILONS),
+        cosines=tuple(cosine or COSINES),
         items=items or limit_items,
         shuffle=shuffle,
         seed=seed,

@@ -4,7 +4,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,22 +13,23 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from attribound.certificates.finding import Finding
-from attribound.rounding import confidence, exact_text, percent, round_down
+from attribound.progress import Stages
+from attribound.rounding import exact_text, percent, round_down
+from attribound.runs import remarks
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
-from attribound.texts import printable
+from attribound.sanitise import printable
 
 if TYPE_CHECKING:
     from attribound.paper import Table as PaperTable
 
-Advance = Callable[[str, int, int], None]
 
 _WIDEST = 200
 """Columns that a table may take in a file or pipe, where nobody's window is too narrow."""
 
 
 @contextlib.contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Advance]:
+def progress(*, quiet: bool = False) -> Iterator[Stages]:
     """Yield a callable (what, done, of): a bar on a terminal, plain lines elsewhere, nothing when quiet."""
     console = Console(stderr=True)
     if quiet:
@@ -121,61 +121,36 @@ def show_summary(summary: Summary, name: str) -> None:
         + ("" if summary.correct is None else f"; {word} and classified as labelled: {summary.correct}"),
         f"{config.network} on {config.data}; {' '.join((config.attribution, *config.maps))}, {config.bound}; "
         f"noise {noise}; {config.samples:,} samples, alpha {exact_text(config.alpha)}, seed {config.seed}",
-        *([] if summary.assumed else [_what_alpha_means(summary)]),
+        *([] if summary.assumed else [remarks.what_alpha_means(config.alpha, summary.total, config.simultaneous).text]),
+        remarks.what_epsilon_counts(config.size).text,
     ]
     if summary.accuracy is not None and summary.accuracy_noisy is not None:
         lines.append(f"accuracy {percent(summary.accuracy)}, {percent(summary.accuracy_noisy)} under the noise")
     for line in lines:
         console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
     if summary.assumed:
-        console.print("The limit is ASSUMED: none of these numbers is a certificate.", style="bold red")
+        console.print(remarks.ASSUMED.text, style="bold red")
     for claim in summary.claims:
         console.print(f"{claim}.", style="bold", highlight=False, markup=False, soft_wrap=True)
     if any(summary.quantiles.values()):
         console.print(_quantile_table(summary))
         console.print(_fraction_table(summary))
-    for line in _warnings(summary):
-        console.print(printable(line), style="bold red", highlight=False, markup=False, soft_wrap=True)
-    for line in _remarks(summary):
+    for remark in _warnings(summary):
+        console.print(printable(remark.text), style="bold red", highlight=False, markup=False, soft_wrap=True)
+    for line in _notes(summary):
         console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
-def _what_alpha_means(summary: Summary) -> str:
-    config = summary.config
-    if config.simultaneous:
-        sure = confidence(config.alpha * config.simultaneous)
-        return f"all {config.simultaneous} certificates are true at once with probability at least {sure}"
-    expected = Decimal(repr(config.alpha)) * summary.total
-    return (
-        f"each certificate is false with probability at most {exact_text(config.alpha)}: at most "
-        f"{expected.normalize():f} of these expected"
-    )
-
-
-def _warnings(summary: Summary) -> list[str]:
-    found = [
-        f"item {item} {doubt}: only what follows from its evidence is used"
-        for item, doubt in list(summary.doubtful.items())[:5]
+def _warnings(summary: Summary) -> list[remarks.Remark]:
+    broken = summary.attacked["violated"] if summary.attacked else 0
+    return [
+        *remarks.doubtful(summary.doubtful, summary.total),
+        *remarks.violated(broken),
+        *remarks.cautions_about(summary.config.cosines, summary.chance, summary.fidelity),
     ]
-    if len(summary.doubtful) > 5:
-        found.append(f"... and {len(summary.doubtful) - 5} more records that state more than they prove")
-    if summary.attacked and summary.attacked["violated"]:
-        found.append(f"{summary.attacked['violated']} certificates were VIOLATED by attacks: trust nothing here")
-    cosines = [float(key) for key in summary.quantiles] or [0.8]
-    if common := [f"{one:g}" for one in cosines if summary.chance is not None and summary.chance >= one]:
-        found.append(
-            f"maps of different inputs have cosines up to {summary.chance:.2f} with each other: a cosine "
-            f"of {' or '.join(common)} says little here"
-        )
-    if distant := [f"{one:g}" for one in cosines if summary.fidelity is not None and summary.fidelity < one]:
-        found.append(
-            f"the smoothed maps' cosine with the plain ones is only {summary.fidelity:.2f}, below the cosine "
-            f"of {' and '.join(distant)}: another explanation"
-        )
-    return found
 
 
-def _remarks(summary: Summary) -> list[str]:
+def _notes(summary: Summary) -> list[str]:
     found = [] if summary.orders is None else [_reasons_line(summary.orders, assumed=summary.assumed)]
     if summary.fidelity is not None:
         chance = "unknown" if summary.chance is None else f"{summary.chance:.2f}"
@@ -278,7 +253,7 @@ def show_scan(scan: Mapping[str, Any]) -> None:
     console = Console()
     console.print(table)
     if scan["assumed"]:
-        console.print("The limit is ASSUMED: none of these numbers is a certificate.", style="bold red")
+        console.print(remarks.ASSUMED.text, style="bold red")
     console.print(f"Recommended: {scan['recommended'] or 'none'}: {scan['advice']}.", highlight=False, markup=False)
     console.print("These numbers were looked at in order to choose: for certificates, certify draws afresh.")
 

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from attribound.certificates.certificate import Certificate
 from attribound.rounding import lower_quantile, percent, round_down
+from attribound.runs.remarks import what_alpha_means
 
 Runs = Mapping[str, Sequence[Certificate]]
 
@@ -44,7 +45,8 @@ def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
             f"fidelity {run['fidelity']:.2f}, chance {_level(run['chance'])}"
         )
     first, marked = summary["runs"][0], [_marked(column) for column in certificates.values()]
-    sure = f"Each certificate is false with probability at most {first['alpha']:g}; {first['samples']:,} draws each."
+    total = sum(map(len, certificates.values()))
+    sure = f"{first['samples']:,} draws each. {what_alpha_means(first['alpha'], total).text}"
     console.print()
     console.print("\n".join([f"{_READ} {sure}", *[_CELLS] * any(marked), *[_PAPER] * (not all(marked)), ""]))
     for row in summary["attacks"]:

@@ -33,8 +33,10 @@ def report(
     The file opens from disk, loads nothing from anywhere and can be mailed. A run may be reported while it is running.
     """
     from attribound.files import write_whole
-    from attribound.report import audit, page, printing
-    from attribound.report.collect import read_scan
+    from attribound.report.auditor import page as auditor
+    from attribound.report.page import page
+    from attribound.report.shared import printing
+    from attribound.report.shared.collect import read_scan
     from attribound.runs import Store
 
     auditing = audience == Audience.AUDITOR
@@ -48,7 +50,7 @@ def report(
         printing.find_browser()
     with Store.read(run) as store:
         given = None if scan is None else read_scan(scan)
-        text = audit.render(store, by) if auditing else page.render(store, given)
+        text = auditor.render(store, by) if auditing else page.render(store, given)
     target = out or run / f"{'audit' if auditing else 'report'}.{kind.value}"
     written = printing.print_pdf(text, target) if kind == PageForm.PDF else write_whole(target, text)
     size = written.stat().st_size

@@ -57,8 +57,8 @@ def _export_records(run: Path, kind: str, out: Path | None) -> None:
 
 def _export_page(run: Path, kind: Format, out: Path | None) -> None:
     from attribound.files import write_whole
-    from attribound.report.card import model_card
-    from attribound.report.evidence import write_pack
+    from attribound.report.auditor.card import model_card
+    from attribound.report.auditor.pack import write_pack
     from attribound.runs import Store
 
     if kind == Format.EVIDENCE:
@@ -154,7 +154,7 @@ def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> N
     """Derive a run's numbers anew, and sample some records again."""
     from attribound.cli import console
     from attribound.runs.check import check_run
-    from attribound.texts import printable
+    from attribound.sanitise import printable
 
     with console.progress(quiet=as_json) as advance:
         found = check_run(

@@ -54,7 +54,7 @@ class Arrays(Dataset):
         """Shape of one input."""
         return tuple(self._images.shape[1:])
 
-    def image(self, index: int) -> Tensor:
+    def input(self, index: int) -> Tensor:
         """One input."""
         return self.images([index])[0]
 

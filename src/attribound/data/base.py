@@ -42,7 +42,7 @@ class Dataset(ABC):
         """Shape of one input, known without reading one."""
 
     @abstractmethod
-    def image(self, index: int) -> Tensor:
+    def input(self, index: int) -> Tensor:
         """One input of that shape; raises StoredDataError if it cannot be read."""
 
     @abstractmethod
@@ -55,7 +55,7 @@ class Dataset(ABC):
 
     def images(self, indices: Sequence[int] | Tensor) -> Tensor:
         """Inputs of these indices, stacked."""
-        return torch.stack([self.image(int(index)) for index in indices])
+        return torch.stack([self.input(int(index)) for index in indices])
 
     def labels(self, indices: Sequence[int] | Tensor) -> Tensor:
         """Labels of these indices; raises StoredDataError if one has none."""

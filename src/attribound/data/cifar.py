@@ -14,7 +14,7 @@ import torch
 
 from attribound.data.arrays import Arrays
 from attribound.errors import StoredDataError
-from attribound.limits import read_bytes, reason
+from attribound.file_quota import read_bytes, reason
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _SPLITS = {"train": [f"data_batch_{part}" for part in range(1, 6)], "test": ["test_batch"]}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from attribound.data.imagenet import imagenet_classes, imagenet_numbers
 from attribound.errors import StoredDataError
-from attribound.limits import read_bytes, shown
+from attribound.file_quota import read_bytes, shown
 
 NAMES_FILE = "classes.json"
 _NUMBERED = re.compile(r"(\d{1,6})(?:_(.+))?", re.ASCII | re.DOTALL)

@@ -17,7 +17,7 @@ from attribound.data.pictures import CROPS, Crop, change_picture, picture_size, 
 from attribound.data.transform import Transform
 from attribound.data.treatment import Sides, treatment
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.limits import check_pixels, shown
+from attribound.file_quota import check_pixels, shown
 
 _SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 _MOST_LOOKED_AT = 1000
@@ -93,7 +93,7 @@ class Folder(Dataset):
         """The same pictures in another size."""
         return Folder(self._root, size, self._channels, crop=self._crop)
 
-    def image(self, index: int) -> Tensor:
+    def input(self, index: int) -> Tensor:
         """One picture of the common shape."""
         path = self._files[index][0]
         if self._transform is None:

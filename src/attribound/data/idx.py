@@ -12,7 +12,7 @@ import torch
 
 from attribound.data.arrays import Arrays
 from attribound.errors import StoredDataError
-from attribound.limits import check_bytes, reason, shown, size_of
+from attribound.file_quota import check_bytes, reason, shown, size_of
 
 _MOST_AXES = 8
 _SPLITS = {"train": "train", "test": "t10k"}

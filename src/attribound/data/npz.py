@@ -11,7 +11,7 @@ import torch
 from attribound.data.arrays import Arrays
 from attribound.data.options import Options
 from attribound.errors import StoredDataError
-from attribound.limits import check_bytes, reason, shown, size_of
+from attribound.file_quota import check_bytes, reason, shown, size_of
 
 _RANGES = ("unit", "any")
 

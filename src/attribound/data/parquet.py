@@ -9,7 +9,7 @@ from attribound.data.arrays import Arrays
 from attribound.data.options import Options
 from attribound.data.table import Choose, Table, check_numbers, open_table
 from attribound.errors import AttriboundError, StoredDataError
-from attribound.limits import check_bytes, reason, shown, size_of
+from attribound.file_quota import check_bytes, reason, shown, size_of
 
 
 def open_parquet(typed: Options) -> Arrays:

@@ -11,7 +11,7 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from attribound.errors import StoredDataError
-from attribound.limits import check_pixels, reason, shown, size_of
+from attribound.file_quota import check_pixels, reason, shown, size_of
 
 _MARGIN = 256 / 224
 _SIXTEEN_BITS = frozenset({"PNG", "PPM"})

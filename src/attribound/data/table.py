@@ -14,7 +14,7 @@ import torch
 from attribound.data.arrays import Arrays
 from attribound.data.options import Options
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.limits import shown
+from attribound.file_quota import shown
 
 _WHOLE = re.compile(r"\d{1,9}(?:\.0*)?", re.ASCII)
 TABLE_OPTIONS = ("label", "classes", "drop", "columns", "scale", "standardise")

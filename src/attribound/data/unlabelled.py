@@ -51,9 +51,9 @@ class Unlabelled(Dataset):
         """The other's."""
         return self.base.shape
 
-    def image(self, index: int) -> Tensor:
+    def input(self, index: int) -> Tensor:
         """The other's."""
-        return self.base.image(index)
+        return self.base.input(index)
 
     def label(self, index: int) -> None:
         """None has one."""

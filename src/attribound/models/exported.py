@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.limits import reason, shown, size_of
+from attribound.file_quota import reason, shown, size_of
 
 
 def load_script(path: Path, architecture: str | None, trust: bool) -> nn.Module:

@@ -6,7 +6,7 @@ from pathlib import Path
 from torch import nn
 
 from attribound.errors import ArgumentError
-from attribound.limits import shown, size_of
+from attribound.file_quota import shown, size_of
 from attribound.models.architectures import make_model
 from attribound.models.exported import load_exported, load_script
 from attribound.models.own import call_own, own_source_hash

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attribound.limits import read_bytes
+from attribound.file_quota import read_bytes
 
 _MOST = 8
 _COLUMNS = ("feature_names", "feature_names_in_", "features")

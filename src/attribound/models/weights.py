@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from attribound.errors import StoredDataError
-from attribound.limits import check_bytes, reason, shown, size_of
+from attribound.file_quota import check_bytes, reason, shown, size_of
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "weights", "params")
 _COUNTER = "num_batches_tracked"  # of batch norm in training; old files lack it, and nothing uses it

@@ -17,7 +17,7 @@ from attribound.errors import StoredDataError
 from attribound.files import read_text, write_whole
 from attribound.paper.settings import SAMPLE, Settings
 from attribound.paper.table import Table
-from attribound.report import plots
+from attribound.report.figures import plots
 
 Numbers = dict[Any, Any]
 """What the pieces of an experiment gave, by the keys under which it named them."""

@@ -16,7 +16,7 @@ from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.settings import Settings, predicted
 from attribound.paper.table import Table
 from attribound.randomness import Purpose, stream
-from attribound.report import plots
+from attribound.report.figures import plots
 from attribound.sampling import Around
 
 SIGMA = 0.2

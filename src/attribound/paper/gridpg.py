@@ -118,7 +118,7 @@ def _grids(settings: Settings, network: torch.nn.Module) -> list[torch.Tensor]:
     waiting: dict[int, torch.Tensor] = {}
     grids: list[torch.Tensor] = []
     for index in data.order(settings.seed):
-        image = data.image(index)
+        image = data.input(index)
         waiting.setdefault(predicted(network, image), image)
         if len(waiting) == 4:
             grids.append(torch.stack(list(waiting.values())))

@@ -73,7 +73,7 @@ class Settings:
     def images(self) -> Tensor:
         """Its first images, stacked."""
         data = self.dataset()
-        return torch.stack([data.image(index) for index in data.order(count=self.items)])
+        return torch.stack([data.input(index) for index in data.order(count=self.items)])
 
     def network(self, name: str) -> nn.Module:
         """A model by the table's name for it."""

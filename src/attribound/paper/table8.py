@@ -14,7 +14,7 @@ from attribound.paper.published import TABLE8
 from attribound.paper.settings import CERTIFIED, Settings
 from attribound.paper.survey import Survey, explained, read_survey
 from attribound.paper.table import Table, certified, median, number
-from attribound.report import plots
+from attribound.report.figures import plots
 
 TIGHTEST = 200
 COSINE = 0.8

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attribound import checks as check
-from attribound.attacks.audit import Audit, audit, settings_of
 from attribound.attacks.base import Attack
 from attribound.attacks.case import save_case
+from attribound.attacks.challenge import Challenge, challenge, settings_of
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import Record
@@ -99,9 +99,9 @@ def _audit(
     seed: int,
     tightness: bool,
     say: Callable[[str], None],
-) -> Audit:
+) -> Challenge:
     opened = opener(claim.record.subject)
-    return audit(
+    return challenge(
         claim,
         opened.field,
         opened.x,

@@ -19,12 +19,12 @@ from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, round_down, round_up
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import Proved, prove_all
+from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.store import Store
 from attribound.runs.stored_maps import TINY, map_trouble, smoothed_map
 
-Verdict = Literal["unchanged", "changed", "undecided", "unknown"]
-VERDICTS: tuple[Verdict, ...] = ("changed", "undecided", "unknown", "unchanged")
+Drift = Literal["unchanged", "changed", "undecided", "unknown"]
+VERDICTS: tuple[Drift, ...] = ("changed", "undecided", "unknown", "unchanged")
 """Whoever reads a comparison looks at what changed first."""
 _STORED = 2.0**-23
 """Maps are stored in float32: no value is off by more than half of this part of itself."""
@@ -52,7 +52,7 @@ class Pair:
     label: int | None
     targets: tuple[int, int]
     interval: tuple[float, float] | None
-    verdict: Verdict
+    verdict: Drift
     reason: str
     alpha: float
     epsilons: dict[str, tuple[float, float]]
@@ -178,15 +178,15 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
     with Store.read(first) as store, Store.read(second) as other:
         configs = store.config, other.config
         shared = [exact_text(one) for one in configs[0].cosines if one in configs[1].cosines]
-        waiting: dict[str, list[Proved]] = defaultdict(list)
+        waiting: dict[str, list[ProvedRecord]] = defaultdict(list)
         mine, theirs, pairs, claims = 0, 0, list[Pair](), dict[str, None]()
         for one in _checked(other):
             theirs += 1
-            if isinstance(one, Proved):
+            if isinstance(one, ProvedRecord):
                 waiting[one.record.input_sha256].append(one)
         for one in _checked(store):
             mine += 1
-            if isinstance(one, Proved) and waiting.get(one.record.input_sha256):
+            if isinstance(one, ProvedRecord) and waiting.get(one.record.input_sha256):
                 match = waiting[one.record.input_sha256].pop(0)
                 pairs.append(_pair((one, match), (store, other), wanted, shared))
                 claims |= dict.fromkeys(filter(None, (side.record.bound.claim for side in (one, match))))
@@ -198,12 +198,12 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
     return Comparison(names_of, configs, wanted, pairs, only, names, shown_claims(claims))
 
 
-def _checked(store: Store) -> Iterator[Proved | Failure]:
+def _checked(store: Store) -> Iterator[ProvedRecord | Failure]:
     """Proved records; in a run one of whose certificates an attack broke, all of them are doubtful."""
     broken = any(one.violated for one in store.findings().values())
     for one in prove_all(store.records(), store.config):
-        if broken and isinstance(one, Proved):
-            yield Proved(one.record, (*one.doubts, _BROKEN))
+        if broken and isinstance(one, ProvedRecord):
+            yield ProvedRecord(one.record, (*one.doubts, _BROKEN))
         else:
             yield one
 
@@ -212,7 +212,9 @@ def _names(stored: Any) -> list[str]:
     return [str(name) for name in stored] if isinstance(stored, list) else []
 
 
-def _pair(both: tuple[Proved, Proved], stores: tuple[Store, Store], cosine: float, shared: Sequence[str]) -> Pair:
+def _pair(
+    both: tuple[ProvedRecord, ProvedRecord], stores: tuple[Store, Store], cosine: float, shared: Sequence[str]
+) -> Pair:
     records = both[0].record, both[1].record
     maps = [smoothed_map(store, record) for store, record in zip(stores, records, strict=True)]
     reasons = [f"{store.path.name}: {why}" for store, why in zip(stores, map(_trouble, both, maps), strict=True) if why]
@@ -237,7 +239,7 @@ def _pair(both: tuple[Proved, Proved], stores: tuple[Store, Store], cosine: floa
     )
 
 
-def _void(one: Proved) -> str:
+def _void(one: ProvedRecord) -> str:
     """Why a record certifies nothing; empty if it counts."""
     if _BROKEN in one.doubts:
         return "an attack broke a certificate of this run"
@@ -247,7 +249,7 @@ def _void(one: Proved) -> str:
     return "the record is doubtful" if one.doubts else ""
 
 
-def _trouble(one: Proved, sampled: FloatArray | None) -> str:
+def _trouble(one: ProvedRecord, sampled: FloatArray | None) -> str:
     """Why nothing can be said about the map of a record; empty if something can."""
     record, certificate = one.record, Certificate(one.record)
     if one.doubts:
@@ -281,7 +283,7 @@ def _length(values: FloatArray) -> float:
     return float(np.linalg.norm(values))
 
 
-def _verdict(interval: tuple[float, float] | None, cosine: float) -> Verdict:
+def _verdict(interval: tuple[float, float] | None, cosine: float) -> Drift:
     if interval is None:
         return "unknown"
     if interval[0] >= cosine:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from attribound.bounds.budgets import Budget
+from attribound.certificates.statements.base import COSINES, EPSILONS
 from attribound.certificates.subject import Subject
 from attribound.errors import StoredDataError
 
@@ -60,8 +61,8 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     asked: dict[str, Any] = {}
     alpha: float = 1e-3
     simultaneous: int = 0
-    epsilons: tuple[float, ...] = (0.1, 0.25, 0.5)
-    cosines: tuple[float, ...] = (0.8, 0.9)
+    epsilons: tuple[float, ...] = EPSILONS
+    cosines: tuple[float, ...] = COSINES
     items: int | None = None
     shuffle: bool = False
     seed: int = 0

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from attribound.errors import AttriboundError, StoredDataError
-from attribound.limits import reason
+from attribound.file_quota import reason
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);

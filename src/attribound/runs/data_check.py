@@ -54,7 +54,7 @@ class DataCheck:
         """What a record says wrongly of its input."""
         name, item = self.source.name, record.item
         try:
-            x, label = self.source.image(item), self.source.label(item)
+            x, label = self.source.input(item), self.source.label(item)
         except (AttriboundError, IndexError):
             return [f"{name} has no input {item} that can be read"]
         found = []

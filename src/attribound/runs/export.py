@@ -15,9 +15,9 @@ from attribound.errors import ArgumentError, AttriboundError
 from attribound.files import write_whole
 from attribound.rounding import exact_text, round_down
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import Proved, prove_all
+from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.store import Store
-from attribound.texts import visible
+from attribound.sanitise import visible
 
 _INTERNAL = frozenset({"facts", "format", "seal", "map"})
 
@@ -51,7 +51,7 @@ def public_records(store: Store) -> Iterator[dict[str, Any]]:
         yield public_record(one, findings)
 
 
-def public_record(one: Proved | Failure, findings: Mapping[int, Finding]) -> dict[str, Any]:
+def public_record(one: ProvedRecord | Failure, findings: Mapping[int, Finding]) -> dict[str, Any]:
     """One record as the contract names its keys, with what attacks found."""
     record, doubts = (one, ()) if isinstance(one, Failure) else (one.record, one.doubts)
     shown = {key: value for key, value in msgspec.to_builtins(record).items() if key not in _INTERNAL}
@@ -113,7 +113,7 @@ def _latex(store: Store) -> Iterator[str]:
     yield "\\bottomrule\n\\end{tabular}\n"
 
 
-def _latex_row(one: Proved | Failure, config: RunConfig) -> str:
+def _latex_row(one: ProvedRecord | Failure, config: RunConfig) -> str:
     record = one if isinstance(one, Failure) else one.record
     cells = [str(record.item), "" if record.label is None else str(record.label)]
     if isinstance(record, Record):

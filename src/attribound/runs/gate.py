@@ -15,8 +15,10 @@ from attribound.certificates.explain import FIDELITY, unfaithful
 from attribound.certificates.record import Failure, shown_claims
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
+from attribound.runs import remarks
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import Proved, prove_all
+from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
 
@@ -71,7 +73,7 @@ class Asked:
 
 @final
 @dataclass(frozen=True)
-class Case:
+class GatedInput:
     """One input at the gate: certified, or why not."""
 
     item: int | None
@@ -106,7 +108,7 @@ class Gate:
     name: str
     config: RunConfig
     asked: Asked
-    cases: Sequence[Case]
+    cases: Sequence[GatedInput]
     missing: int
     alpha: float
     chance: float | None
@@ -166,33 +168,23 @@ class Gate:
         found = [
             f"{word}: {self.certified} of {self.inputs} inputs ({percent(self.share)}) are certified for {asked.words}"
             f"; asked for: a share of {exact_text(asked.share)}" + (" of the population." if asked.population else "."),
-            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure} "
-            f"(each certificate is false with probability at most {exact_text(self.alpha)}).",
+            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure}.",
             f"All such inputs: if these are an independent random sample, at least {percent(self.population)} of the "
             f"population they come from are truly robust, with confidence {sure}.",
         ]
         rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
-        counted = [f"Epsilon is the change's {self.config.size}."] if self.config.units else []
-        return [*found, *counted, *([f"Not certified: {rest}."] if rest else []), *self._warnings()]
+        return [*found, *([f"Not certified: {rest}."] if rest else []), *(remark.text for remark in self._remarks())]
 
-    def _warnings(self) -> list[str]:
-        found = []
-        if violated := self.counts.get("violated"):
-            found.append(f"An attack VIOLATED {violated} certificate(s): trust nothing in this run.")
-        if self.repeated:
-            found.append(f"{self.repeated} record(s) repeat the input of another one, and count again here.")
-        found += [f"{claim}." for claim in self.claims]
-        if self.chance is not None and self.chance >= self.asked.cosine:
-            found.append(
-                f"Maps of different inputs have cosines up to {round_down(self.chance, 2)} with each other (90 % "
-                f"quantile): a certified cosine of {exact_text(self.asked.cosine)} says little here."
-            )
-        if self.fidelity is not None and self.fidelity < self.asked.cosine:
-            found.append(
-                f"The smoothed map's cosine with the plain map is {round_down(self.fidelity, 2)} in the median, less "
-                f"than {exact_text(self.asked.cosine)}: what is certified is another explanation than people know."
-            )
-        return found
+    def _remarks(self) -> list[Remark]:
+        repeated = f"{self.repeated} record(s) repeat the input of another one, and count again here."
+        return [
+            *remarks.violated(self.counts.get("violated", 0)),
+            remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous),
+            remarks.what_epsilon_counts(self.config.size),
+            *([Remark(repeated, "warning")] if self.repeated else []),
+            *(Remark(f"{claim}.", "warning") for claim in self.claims),
+            *remarks.cautions_about([self.asked.cosine], self.chance, self.fidelity),
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -230,7 +222,7 @@ def judge(path: Path, asked: Asked) -> Gate:
     """Ask of every input of a run whether it is certified; what is doubtful in any way is not."""
     with Store.read(path) as store:
         config, violated = store.config, {one.item for one in store.findings().values() if one.violated}
-        cases, alpha, fidelities = list[Case](), config.alpha, list[float]()
+        cases, alpha, fidelities = list[GatedInput](), config.alpha, list[float]()
         inputs, claims = list[str](), dict[str, None]()
         for one in prove_all(store.records(), config):
             cases.append(_case(one, asked, violated))
@@ -259,9 +251,9 @@ def judge(path: Path, asked: Asked) -> Gate:
     )
 
 
-def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:
+def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> GatedInput:
     if isinstance(one, Failure):
-        return Case(one.item, "error", one.message, one.seconds)
+        return GatedInput(one.item, "error", one.message, one.seconds)
     record, certificate = one.record, Certificate(one.record)
     reached = certificate.cosine(asked.epsilon)
     if record.item in violated:
@@ -276,7 +268,7 @@ def _case(one: Proved | Failure, asked: Asked, violated: set[int]) -> Case:
         outcome, reason = "unfaithful", warning
     else:
         outcome, reason = "certified", ""
-    return Case(record.item, outcome, reason, record.seconds)  # type: ignore[arg-type]
+    return GatedInput(record.item, outcome, reason, record.seconds)  # type: ignore[arg-type]
 
 
 def _short_of(reached: float, asked: Asked) -> str:

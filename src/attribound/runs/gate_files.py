@@ -10,7 +10,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from attribound.rounding import exact_text
-from attribound.runs.gate import Case, Gate
+from attribound.runs.gate import Gate, GatedInput
 from attribound.runs.markdown import escaped, table
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -58,7 +58,7 @@ def junit(gate: Gate) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _kind(case: Case, gate: Gate) -> str:
+def _kind(case: GatedInput, gate: Gate) -> str:
     if case.outcome == "certified":
         return ""
     return "skipped" if gate.passed else "error" if case.outcome == "error" else "failure"
@@ -109,9 +109,9 @@ def sarif(gate: Gate, run: Path) -> str:
     place = {"physicalLocation": {"artifactLocation": {"uri": _uri(run)}, "region": {"startLine": 1}}}
     results = [_result(case, place, gate) for case in gate.cases if case.outcome != "certified"]
     if gate.missing:
-        results.append(_result(Case(None, "missing", f"{gate.missing} inputs have no record"), place, gate))
+        results.append(_result(GatedInput(None, "missing", f"{gate.missing} inputs have no record"), place, gate))
     if not gate.passed:
-        results.insert(0, _result(Case(None, "missing"), place, gate) | _verdict(gate))
+        results.insert(0, _result(GatedInput(None, "missing"), place, gate) | _verdict(gate))
     driver = {
         "name": "attribound",
         "version": version("attribound"),
@@ -125,7 +125,7 @@ def sarif(gate: Gate, run: Path) -> str:
     return json.dumps(log, indent=1, allow_nan=False) + "\n"
 
 
-def _result(case: Case, place: dict[str, Any], gate: Gate) -> dict[str, Any]:
+def _result(case: GatedInput, place: dict[str, Any], gate: Gate) -> dict[str, Any]:
     level = "error" if case.outcome in ("violated", "error", "doubtful") else "warning"
     logical = {"logicalLocations": [{"name": case.name, "kind": "member"}]}
     return {

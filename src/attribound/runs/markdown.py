@@ -2,7 +2,7 @@
 
 import re
 
-from attribound.texts import printable
+from attribound.sanitise import printable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$])")
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}

@@ -31,7 +31,7 @@ _TOLERANCE = 1e-9
 
 @final
 @dataclass(frozen=True)
-class Proved:
+class ProvedRecord:
     """A record whose stated numbers all follow from its evidence.
 
     Attributes:
@@ -44,7 +44,7 @@ class Proved:
     doubts: tuple[str, ...] = ()
 
 
-def prove_all(records: Iterable[Record | Failure], config: RunConfig) -> Iterator[Proved | Failure]:
+def prove_all(records: Iterable[Record | Failure], config: RunConfig) -> Iterator[ProvedRecord | Failure]:
     """Check records in blocks, in their order; failures pass through."""
     block: list[Record | Failure] = []
     for record in records:
@@ -55,7 +55,7 @@ def prove_all(records: Iterable[Record | Failure], config: RunConfig) -> Iterato
     yield from _prove(block, config)
 
 
-def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Proved | Failure]:
+def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[ProvedRecord | Failure]:
     broken = {id(one): consistency(Certificate(one)) for one in block if isinstance(one, Record)}
     sound = [one for one in block if isinstance(one, Record) and not broken[id(one)]]
     overstated = {id(one) for one, honest in zip(sound, _honest(sound), strict=True) if not honest}
@@ -70,7 +70,7 @@ def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[Pro
         elif more:
             epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
             record = Certificate(record).stating(epsilons, cosines).record
-        yield Proved(record, (*more, *false))
+        yield ProvedRecord(record, (*more, *false))
 
 
 def _silenced(record: Record) -> Record:

@@ -159,7 +159,7 @@ def _suspect(data: Dataset, model: nn.Module, config: RunConfig, say: Callable[[
     check_columns(data.features, model, config.model)
     for item in range(len(data)):
         with suppress(StoredDataError):
-            x = data.image(item).to(config.device)
+            x = data.input(item).to(config.device)
             break
     else:
         return  # every input fails, and each will say why

@@ -16,7 +16,7 @@ from attribound.certificates.finding import Finding
 from attribound.certificates.record import READERS, Failure, Record, decode, encode, newer
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
-from attribound.limits import reason
+from attribound.file_quota import reason
 from attribound.runs.config import RunConfig
 from attribound.runs.connection import SCHEMA, UNREADABLE, connect, locked, why
 from attribound.runs.tasks import Outcome

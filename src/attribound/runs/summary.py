@@ -12,7 +12,7 @@ from attribound.certificates.finding import Finding
 from attribound.certificates.record import Failure, shown_claims
 from attribound.rounding import exact_text, lower_quantile, upper_quantile
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import Proved, prove_all
+from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.store import Store
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -104,7 +104,7 @@ class Tally:
         self.correct, self.seconds = 0, 0.0
         self.claims: dict[str, None] = {}
 
-    def take(self, one: Proved | Failure) -> None:
+    def take(self, one: ProvedRecord | Failure) -> None:
         """Count one record."""
         if isinstance(one, Failure):
             self.counts[one.status] += 1

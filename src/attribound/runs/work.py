@@ -106,7 +106,7 @@ class Worker:
     def certify(self, task: Task) -> tuple[Certificate, Outcome]:
         """The certificate of one input, and what a run keeps of it."""
         config, started = self.config, time.perf_counter()
-        x = self.data.image(task.item).to(config.device)
+        x = self.data.input(task.item).to(config.device)
         label = self.data.label(task.item)
         found = self.certifier(x, self.target, seed=config.seed, item=task.item, label=label)
         record = msgspec.structs.replace(

@@ -2,7 +2,7 @@
 
 from attribound.fields.families import Around, Family
 from attribound.sampling.draws import AtPoint
-from attribound.sampling.estimate import Estimate, Plan, Progress, estimate
+from attribound.sampling.estimate import Estimate, Plan, estimate
 from attribound.sampling.questions import CosineAt, Question, TopK
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
@@ -15,7 +15,6 @@ __all__ = [
     "Facts",
     "Family",
     "Plan",
-    "Progress",
     "Question",
     "Setting",
     "Statistic",

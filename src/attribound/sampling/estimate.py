@@ -6,7 +6,7 @@ grow with the number of draws except for one float each.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -18,13 +18,13 @@ from attribound.bounds.facts import Fact
 from attribound.checks import FloatArray
 from attribound.fields.bounded import bounded
 from attribound.fields.families import Family
+from attribound.progress import Advance
 from attribound.sampling.draws import AtPoint
 from attribound.sampling.norm import Norm
 from attribound.sampling.questions import Question
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 from attribound.sampling.witness import Witness
 
-Progress = Callable[[int, int], None]
 Stopped = Literal["budget", "proved", "futile"]
 
 
@@ -72,7 +72,7 @@ def estimate(
     plan: Plan,
     shape: Sequence[int],
     statistics: Sequence[Statistic],
-    progress: Progress | None = None,
+    progress: Advance | None = None,
 ) -> Estimate:
     """Sample the smoothed attribution of one input.
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attribound import checks as check
-from attribound.certification.arguments import Target, check_field, check_input, check_target, class_names, look_at
+from attribound.certification.arguments import AskedTarget, check_field, check_input, check_target, class_names, look_at
 from attribound.changes.base import Change, Continuous
 from attribound.changes.registry import make_changes
 from attribound.errors import ArgumentError
@@ -34,7 +34,7 @@ def tolerance(
     changes: Change | str | Sequence[Change | str] = "everyday",
     *,
     cosine: float | Sequence[float] = 0.8,
-    target: Target = None,
+    target: AskedTarget = None,
     samples: int = 4096,
     alpha: float = 1e-3,
     seed: int | None = None,

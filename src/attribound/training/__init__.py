@@ -4,10 +4,11 @@ from attribound.training.adversarial import Adversarial
 from attribound.training.augmented import Augmented
 from attribound.training.base import Attacking, Objective
 from attribound.training.behind import Behind, Recognised
-from attribound.training.brief import Brief
+from attribound.training.bfloat16 import Bfloat16
 from attribound.training.clean import WithClean
 from attribound.training.consistency import Consistency, OneSided
 from attribound.training.denoise import Denoise, psnr
+from attribound.training.frozen_norm import FrozenNorm
 from attribound.training.ig_norm import IgNorm
 from attribound.training.igr import Igr
 from attribound.training.loop import accuracy, attacked_accuracy, fit
@@ -16,7 +17,6 @@ from attribound.training.phases import Phase, make_phase, read_recipe
 from attribound.training.recipes import NAMES, NORMS, make_objective
 from attribound.training.schedule import Schedule
 from attribound.training.session import fresh, summary, train
-from attribound.training.settled import Settled
 from attribound.training.standard import Standard
 from attribound.training.trades import Trades
 
@@ -27,9 +27,10 @@ __all__ = [
     "Attacking",
     "Augmented",
     "Behind",
-    "Brief",
+    "Bfloat16",
     "Consistency",
     "Denoise",
+    "FrozenNorm",
     "IgNorm",
     "Igr",
     "Objective",
@@ -37,7 +38,6 @@ __all__ = [
     "Phase",
     "Recognised",
     "Schedule",
-    "Settled",
     "Standard",
     "Trades",
     "WithClean",

@@ -14,12 +14,12 @@ from attribound.errors import AttriboundError
 from attribound.fields.base import Model, forward
 from attribound.hashes import model_hash
 from attribound.noise import Noise
+from attribound.progress import Stages
 from attribound.training.base import Attacking, Objective
 from attribound.training.checkpoint import Checkpoint, Place
 from attribound.training.schedule import Schedule
 
 Report = Callable[[int, float], bool | None]
-Progress = Callable[[str, int, int], None]
 
 
 def fit(
@@ -29,7 +29,7 @@ def fit(
     schedule: Schedule,
     report: Report | None = None,
     checkpoint: Path | None = None,
-    progress: Progress = lambda what, done, total: None,
+    progress: Stages = lambda what, done, total: None,
 ) -> None:
     """Train the model in place.
 
@@ -89,7 +89,7 @@ class _Loop:
     optimizer: torch.optim.Optimizer
     generator: torch.Generator
     file: Checkpoint | None
-    progress: Progress
+    progress: Stages
 
     def begin(self, epoch: int) -> Place:
         """The beginning of a pass over the data, in random order."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, final
 
 from attribound.errors import ArgumentError
-from attribound.limits import read_bytes, reason, shown
+from attribound.file_quota import read_bytes, reason, shown
 from attribound.noise import Noise, parse_noise
 from attribound.training.base import Objective
 from attribound.training.recipes import make_objective

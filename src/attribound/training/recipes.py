@@ -10,13 +10,13 @@ from attribound.noise import Noise
 from attribound.training.adversarial import Adversarial
 from attribound.training.augmented import Augmented
 from attribound.training.base import Objective
-from attribound.training.brief import Brief
+from attribound.training.bfloat16 import Bfloat16
 from attribound.training.consistency import Consistency
 from attribound.training.denoise import Denoise
+from attribound.training.frozen_norm import FrozenNorm
 from attribound.training.ig_norm import IgNorm
 from attribound.training.igr import Igr
 from attribound.training.noisy import WithNoise
-from attribound.training.settled import Settled
 from attribound.training.standard import Standard
 from attribound.training.trades import Trades
 
@@ -77,10 +77,10 @@ def make_objective(
         raise ArgumentError("the objective 'denoise' draws its own noise and turns: leave the other options out")
     objective = _plain(name, noise, given)
     if norm == "frozen":
-        objective = Settled(objective)
+        objective = FrozenNorm(objective)
     if augment:
         objective = Augmented(objective)
-    return Brief(objective) if bfloat16 else objective
+    return Bfloat16(objective) if bfloat16 else objective
 
 
 def _plain(name: str, noise: Noise | None, given: dict[str, Any]) -> Objective:

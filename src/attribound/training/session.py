@@ -17,10 +17,11 @@ from attribound.errors import ArgumentError
 from attribound.files import check_target, write_whole
 from attribound.models import Denoiser
 from attribound.noise import Gaussian, Noise
+from attribound.progress import Stages
 from attribound.rounding import percent
 from attribound.training.base import Attacking, Objective
 from attribound.training.denoise import Denoise, measure_denoising
-from attribound.training.loop import Progress, Report, accuracy, attacked_accuracy, fit
+from attribound.training.loop import Report, accuracy, attacked_accuracy, fit
 from attribound.training.phases import Phase
 from attribound.training.schedule import Schedule
 
@@ -40,7 +41,7 @@ def train(
     start: str | None = None,
     command: str = "",
     report: Report = lambda epoch, loss: None,
-    progress: Progress = lambda what, done, total: None,
+    progress: Stages = lambda what, done, total: None,
 ) -> dict[str, Any]:
     """Train, store `out` (safetensors) and its card `out`.json, and return the card.
 
@@ -133,7 +134,7 @@ def _check(
         _check_denoising(model, data, test, phase.objective)
         for part in () if _denoises(phase.objective) else (data, test):
             part.check_labelled("training")
-            if beyond := labels_beyond(part, look_at(model.eval(), data.image(0)).classes):
+            if beyond := labels_beyond(part, look_at(model.eval(), data.input(0)).classes):
                 raise ArgumentError(beyond)
 
 
@@ -141,7 +142,7 @@ def _check_denoising(model: nn.Module, data: Dataset, test: Dataset, objective: 
     if isinstance(model, Denoiser) != _denoises(objective):
         raise ArgumentError("--objective denoise trains --arch denoiser, and nothing else does")
     if isinstance(model, Denoiser):
-        shape, other = (tuple(one.image(0).shape) for one in (data, test))
+        shape, other = (tuple(one.input(0).shape) for one in (data, test))
         if len(shape) != 3 or shape[0] != 3 or shape[1] != shape[2]:
             raise ArgumentError(f"expected square colour pictures (3, N, N) to denoise, got {shape} in {data.name}")
         if len(other) != 3 or other[0] != 3:
@@ -170,7 +171,7 @@ def _figures(model: nn.Module, test: Dataset, objective: Objective, noise: Noise
 
 def measure(model: nn.Module, test: Dataset, noise: Noise) -> dict[str, Any]:
     """Accuracy on the test data, clean and under noise."""
-    law = noise.law(test.image(0).numel())
+    law = noise.law(test.input(0).numel())
     return {
         "test_data": test.name,
         "test_inputs": len(test),

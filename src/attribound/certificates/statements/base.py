@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from attribound.certificates.certificate import Certificate
     from attribound.sampling.statistic import Statistic
 
+EPSILONS = (0.1, 0.25, 0.5)
+COSINES = (0.8, 0.9)
+"""What certificates, runs and the command line answer for unless told otherwise."""
+ASSUMED = "The limit is ASSUMED: this is not a certificate."
+REFERENCE_COSINE = 0.8
+"""`rule` names the rule that certifies the largest epsilon at this cosine."""
+
 
 @final
 @dataclass(frozen=True)

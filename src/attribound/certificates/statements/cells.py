@@ -107,6 +107,20 @@ class Cells(Statement):
         """Numbers with commas between them."""
         return ",".join(map(exact_text, value))
 
+    @classmethod
+    def words(cls, certificate: "Certificate") -> dict[str, str]:
+        """How many cells are proved, at no change and at the stated ones."""
+        record = certificate.record
+        epsilons = sorted({float(epsilon) for table in record.cells.values() for epsilon in table}) or [0.0]
+        return {
+            f"cells among the largest {fraction:.0%}": "; ".join(
+                f"{counted.hot} hot, {counted.cold} cold, {counted.unproved} unproved at epsilon {exact_text(epsilon)}"
+                for epsilon in epsilons
+                for counted in [tally(certificate.cells(fraction, epsilon))]
+            )
+            for fraction in cls.asked(certificate)
+        }
+
 
 def marks(certificate: "Certificate", fraction: float, epsilon: float, samples: int | None) -> Marks:
     """+1 where a cell is proved hot at that fraction and epsilon, -1 where cold, 0 elsewhere; in the map's shape."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from attribound.bounds.facts import Closeness, Length, Spread
-from attribound.certificates.statements.base import Asking, Statement
+from attribound.certificates.statements.base import COSINES, Asking, Statement
 from attribound.rounding import degrees, exact_text, round_down
 
 if TYPE_CHECKING:
@@ -76,12 +76,13 @@ class Cosine(Statement):
 
     @classmethod
     def words(cls, certificate: "Certificate") -> dict[str, str]:
-        """The largest epsilon at the cosines that the record states."""
-        return {
-            f"epsilon at cosine {cosine} ({degrees(float(cosine))} degrees)": f"{round_down(epsilon)} (as sampled: "
-            f"{round_down(certificate.record.max_visible_epsilon.get(cosine, 0.0))})"
-            for cosine, epsilon in certificate.record.max_epsilon.items()
-        }
+        """The largest epsilon at the cosines that the record states, derived from its evidence."""
+        lines = {}
+        for cosine in map(float, certificate.record.max_epsilon or COSINES):
+            exact, sampled = certificate.max_epsilon(cosine), certificate.max_visible_epsilon(cosine)
+            about = f"epsilon at cosine {cosine:g} ({degrees(cosine)} degrees)"
+            lines[about] = f"{round_down(exact)} (as sampled: {round_down(sampled)})"
+        return lines
 
 
 def _table(answer: Callable[[float], float], at: Sequence[float]) -> dict[str, float]:

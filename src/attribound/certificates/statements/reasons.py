@@ -9,8 +9,7 @@ import numpy as np
 from attribound import checks as check
 from attribound.bounds.orders import Orders
 from attribound.certificates.answers import StatedReason
-from attribound.certificates.explain import ASSUMED
-from attribound.certificates.statements.base import Asking, Option, Statement
+from attribound.certificates.statements.base import ASSUMED, Asking, Option, Statement
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.rounding import round_down
 
@@ -131,6 +130,11 @@ class TopReasons(Statement):
     def asked(cls, certificate: "Certificate") -> int:
         """As many as were counted."""
         return len(certificate.evidence.fact(Orders).places)
+
+    @classmethod
+    def words(cls, certificate: "Certificate") -> dict[str, str]:
+        """Every counted feature with how far it stays."""
+        return {"reasons": "; ".join(" ".join(line.split()) for line in repr(reasons(certificate)).splitlines())}
 
 
 def reasons(certificate: "Certificate", k: int | None = None) -> Reasons:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attribound.bounds.shares import claim
-from attribound.certificates.statements.base import Asking, Statement
+from attribound.certificates.statements.base import COSINES, Asking, Statement
 from attribound.certificates.statements.cells import Cells
 from attribound.certificates.statements.cosine import Cosine
 from attribound.certificates.statements.error_bars import Intervals
@@ -75,7 +75,13 @@ def asked_again(certificate: "Certificate") -> dict[str, Any]:
     }
 
 
-def statistics(*, cosines: Sequence[float] = (0.8, 0.9), **asked: Any) -> "list[Statistic]":
+def words(certificate: "Certificate") -> dict[str, str]:
+    """What every statement says, a line each by what it is about: all that page, console and notebook know of it."""
+    made = (one for one in STATEMENTS.values() if one.made(certificate.evidence))
+    return {about: text for one in made for about, text in one.words(certificate).items()}
+
+
+def statistics(*, cosines: Sequence[float] = COSINES, **asked: Any) -> "list[Statistic]":
     """What a certificate that is asked for this collects."""
     statements = ask(asked, Asking("the method", 1, tuple(cosines)))
     return [one for statement in statements for one in statement.statistics()]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self, final
 
 from attribound.errors import StoredDataError
-from attribound.limits import check_bytes
+from attribound.file_quota import check_bytes
 
 
 class Archive(ABC):

@@ -1,0 +1,1 @@
+"""What auditors read: a page to sign, a section of a model card, a pack of evidence."""

@@ -1,0 +1,1 @@
+"""Figures and highlighted texts, for papers and notebooks."""

@@ -1,0 +1,147 @@
+"""What the page says about its numbers: no more than is proved, and nothing rounded up."""
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from attribound.certificates.answers import CellTally, StatedReason
+from attribound.report.shared.collect import collect
+from attribound.report.shared.reading import read
+from attribound.report.shared.verdict import judge
+from attribound.report.shared.wording import cautions, command, facts
+from attribound.rounding import percent
+from attribound.runs import Store
+from attribound.runs.tasks import Outcome
+from tests.report.conftest import assumed, copies, error, forged
+from tests.report.reading import report
+
+
+def test_what_alpha_means_is_said_exactly(synthesise, template) -> None:
+    page = report(synthesise(template[1]))
+    assert (
+        "Each certificate is false with probability at most 0.001, so of the 4 tried at most 0.004 are expected to be "
+        "false. Among those picked because they passed, the share may be larger."
+    ) in page.text
+    assert "confidence" not in page.text.lower()
+
+
+def test_failed_inputs_count_as_tried(synthesise, template) -> None:
+    page = report(synthesise([*template[1][:3], error(3)]))
+    assert "of the 4 tried at most 0.004" in page.text
+
+
+def test_simultaneous_certificates_hold_at_once(synthesise, template) -> None:
+    page = report(synthesise(template[1], simultaneous=4))
+    assert "All 4 certificates are true at once with probability at least 99.6 %." in page.text
+    assert "expected to be false" not in page.text
+    assert "--alpha 0.004 --simultaneous" in page.text
+
+
+def test_maps_as_sampled_stand_beside_exact_averages(certified) -> None:
+    page = report(certified)
+    assert (
+        "That is about exact averages. For maps as they are sampled and compared, the turn is bounded so for"
+        in page.text
+    )
+    assert "(maps as sampled: 0." in page.text
+    exact, seen = np.array(page.data["rows"]["epsilon"]), np.array(page.data["rows"]["visible"])
+    assert (seen <= exact).all()
+    assert seen.max() > 0
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.9996, "99.9 %"), (0.7, "70.0 %"), (1.0, "100.0 %"), (2 / 3, "66.6 %"), (0.29, "29.0 %")]
+)
+def test_shares_are_rounded_down(share, text) -> None:
+    assert percent(share) == text
+
+
+def test_9996_of_10000_are_never_all(synthesise, template) -> None:
+    """Accuracy, as text, and what the page computes from counts, by the same arithmetic."""
+    source = template[1][0]
+    right, wrong = source.record, msgspec.structs.replace(source.record, label=source.record.label + 1)
+    outcomes = [Outcome(item, msgspec.structs.replace(wrong if item < 1 else right, item=item)) for item in range(2500)]
+    page = report(synthesise(outcomes))
+    assert "99.9 %" in page.text
+    assert "100.0 %" not in page.text.partition("Accuracy under the noise")[0].rpartition("Accuracy")[2]
+
+
+@pytest.mark.parametrize(("chance", "said"), [(0.79, False), (0.8, True), (None, False)])
+def test_a_cosine_that_is_not_above_chance_is_warned_of(chance, said, synthesise, template) -> None:
+    with Store.read(synthesise(template[1])) as store:
+        read = collect(store)
+    run = replace(read, summary=replace(read.summary, chance=chance))
+    found = [
+        one for one in cautions(run) if "upto" in one and run.proofs.cosines[judge(run, "x").cosine] <= one["upto"]
+    ]
+    assert bool(found) == said
+
+
+def test_low_fidelity_is_warned_of(synthesise, template) -> None:
+    poor = [Outcome(o.item, msgspec.structs.replace(o.record, fidelity=0.3125), o.pictures) for o in template[1]]
+    page = report(synthesise(poor))
+    assert "The smoothed map's cosine with the plain map is 0.31 in the median, less than this cosine" in page.text
+    assert [one["above"] for one in page.data["cautions"] if "above" in one] == [0.3125]
+
+
+def test_an_assumed_limit_is_a_warning_everywhere(synthesise, template) -> None:
+    page = report(synthesise(map(assumed, template[1]), bound="assumed:1"))
+    assert "Not a certificate: the limit is assumed, not proved. If it were true: for " in page.text
+    assert "ASSUMED, a guess: not a certificate" in page.text
+    assert page.kind == "verdict warning"
+    assert page.data["guaranteed"] is False
+    assert page.data["word"] == "assumed"
+    assert "4 assumed" in page.text
+
+
+def named_facts(store: Store) -> dict[str, str]:
+    run = collect(store)
+    return {fact["name"]: fact["text"] for fact in facts(run, judge(run, "image"))}
+
+
+def test_the_noise_is_named_by_its_law(synthesise, template) -> None:
+    with Store.read(synthesise(template[1])) as store:
+        found = named_facts(store)
+    assert found["Noise"] == "Gaussian, standard deviation 0.5 per feature"
+    assert found["Records"] == "4 certified; certified and classified correctly: 4"
+
+
+def test_a_model_behind_a_denoiser_is_called_so(synthesise, template) -> None:
+    behind = msgspec.structs.replace(template[0], denoiser="denoiser-x")
+    assert behind.network == f"{template[0].model} behind denoiser-x"
+    with Store.read(synthesise(template[1], denoiser="denoiser-x")) as store:
+        found = named_facts(store)
+    assert found["Model"].startswith(behind.network)
+
+
+def test_the_command_repeats_maps_and_cells(template) -> None:
+    config = msgspec.structs.replace(
+        template[0], maps=("centred", "pooled:7"), asked={"cells": [0.5, 0.3]}, denoiser="d"
+    )
+    words = command(config, "out")
+    assert "--denoiser d --attribution saliency --map centred --map pooled:7" in words
+    assert "--cells 0.5,0.3" in words
+
+
+def test_large_runs_say_what_the_page_holds(synthesise, template, monkeypatch) -> None:
+    monkeypatch.setattr("attribound.report.shared.collect.MOST_ROWS", 100)
+    monkeypatch.setattr("attribound.report.shared.collect.SOME_ROWS", 50)
+    page = report(synthesise(copies(template[1], 120, pictures=5)))
+    assert "All 120 records are counted in the verdict, the curves and the quantiles." in page.text
+    assert len(page.data["rows"]["item"]) == page.data["download"]["count"]
+    assert len(page.data["rows"]["item"]) <= 50
+    assert page.data["counts"]["holds"][0][0] == page.data["total"] == 120
+    assert set(page.data["details"]) == {str(row) for row in range(5)}
+
+
+def test_what_a_record_states_is_not_taken_over_where_it_is_only_counted(template) -> None:
+    """Reasons, cells and the class are not derived for all records of a large run: they are left out."""
+    config, outcomes = template
+    stated = {"reasons": (StatedReason(0, "age", 9.0, 9.0),), "cells": {"0.5": {"0.1": CellTally(9, 9, 9)}}}
+    record = forged(outcomes[0], **stated, prediction_radius=9.0, joint_epsilon={"0.8": 9.0}).record
+    reader = read(iter([record]), config, {}, kept=frozenset(), drawn=frozenset({0}))
+    assert reader.tally.summary(config, [], None).orders is None
+    kept = reader.records[0]
+    assert (kept.reasons, kept.cells, kept.prediction_radius, kept.joint_epsilon) == (msgspec.UNSET, {}, None, {})

@@ -2,5 +2,6 @@
 
 from attribound.forests.forest import Forest
 from attribound.forests.shap import TreeShap
+from attribound.forests.tolerance import ColumnTolerance, Part, Sheet, tolerance
 
-__all__ = ["Forest", "TreeShap"]
+__all__ = ["ColumnTolerance", "Forest", "Part", "Sheet", "TreeShap", "tolerance"]

@@ -20,6 +20,9 @@ import numpy as np
 from attribound.forests.ensemble import FloatArray, IntArray
 from attribound.forests.paths import Paths
 
+_MOST_KEPT = 2**16
+"""Numbers per tree that are kept for the next grid."""
+
 
 @dataclass(frozen=True, eq=False)
 class Terms:
@@ -43,8 +46,27 @@ class Terms:
         product = weights[:, None, None] * self.paths.value
         return product.reshape(-1, self.paths.value.shape[1])
 
+    @cached_property
+    def halves(self) -> tuple["Terms", "Terms"]:
+        """The leaves below the two sides of the topmost split."""
+        one, other = self.paths.halves()
+        return Terms(one), Terms(other)
+
+    @cached_property
+    def _kept(self) -> list[tuple[FloatArray, FloatArray]] | None:
+        """The factors of all classes, if these are few."""
+        if len(self.weights) * sum(self.paths.shape) > _MOST_KEPT:
+            return None
+        return [self._factors(slot, np.arange(count)) for slot, count in enumerate(self.paths.shape)]
+
     def factors(self, slot: int, classes: IntArray) -> tuple[FloatArray, FloatArray]:
         """(terms, classes) twice: a column's factor, and what stands in its place in the column's own value."""
+        if self._kept is None:
+            return self._factors(slot, classes)
+        factor, own = self._kept[slot]
+        return factor[:, classes], own[:, classes]
+
+    def _factors(self, slot: int, classes: IntArray) -> tuple[FloatArray, FloatArray]:
         points, _ = self._nodes
         passes = self.paths.inside[slot][:, classes].astype(np.float64)
         share = self.paths.share[:, slot][:, None]
@@ -64,17 +86,26 @@ class Terms:
             (cells, asked columns, outputs), the last column's classes changing fastest.
         """
         parts = [self.factors(slot, chosen) for slot, chosen in enumerate(classes)]
-        counts = [len(chosen) for chosen in classes]
-        middle = _middle(counts)
-        front, back = _products(parts[:middle], len(self.weights)), _products(parts[middle:], len(self.weights))
-        cells = (front[0].shape[1], back[0].shape[1])
-        values = np.empty((*cells, len(counts), len(outputs)))
-        for place, output in enumerate(outputs):
-            weight = self.weights[:, output, None]
-            for slot in range(len(counts)):
-                one, other = (front[1 + slot], back[0]) if slot < middle else (front[0], back[1 + slot - middle])
-                values[:, :, slot, place] = (one * weight).T @ other
-        return values.reshape(cells[0] * cells[1], len(counts), len(outputs))
+        moving = [slot for slot, chosen in enumerate(classes) if len(chosen) != 1]
+        weights = self.weights[:, outputs]
+        for slot, (factor, _) in enumerate(parts):
+            if slot not in moving:
+                weights = weights * factor
+        middle = _middle([len(classes[slot]) for slot in moving])
+        front = _products([parts[slot] for slot in moving[:middle]], len(weights))
+        back = _products([parts[slot] for slot in moving[middle:]], len(weights))
+        values = np.empty((front[0].shape[1], back[0].shape[1], len(parts), len(outputs)))
+        for slot, (factor, own) in enumerate(parts):
+            one, other, weight = front[0], back[0], weights
+            if slot not in moving:
+                weight = weights * (own / factor)
+            elif (place := moving.index(slot)) < middle:
+                one = front[1 + place]
+            else:
+                other = back[1 + place - middle]
+            for output in range(len(outputs)):
+                values[:, :, slot, output] = (one * weight[:, output, None]).T @ other
+        return values.reshape(-1, len(parts), len(outputs))
 
     def rows(self, classes: Sequence[IntArray]) -> FloatArray:
         """SHAP values of single rows, (rows, asked columns, outputs), from their classes by column."""

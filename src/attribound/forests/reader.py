@@ -42,7 +42,9 @@ def read_file(content: bytes, suffix: str, rounds: int | None) -> Ensemble:
     else:
         described = describe_xgboost(content, binary=suffix == ".ubj")
     try:
-        model = _load(treelite, content, suffix)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about keys that treelite does not know
+            model = _load(treelite, content, suffix)
     except treelite.TreeliteError as error:
         raise StoredDataError(f"treelite cannot read the model: {reason(error)}") from None
     return _ensemble(model, described, rounds)

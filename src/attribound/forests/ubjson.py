@@ -57,7 +57,8 @@ class _Reader:
         values: dict[str, Any] = {}
         read = 0
         while self._more(count, read, "}"):
-            key = self._text()
+            if (key := self._text()) in values:
+                raise StoredDataError("the file states a key twice")
             values[key] = self.value(depth + 1, kind)
             read += 1
         return values
@@ -82,10 +83,13 @@ class _Reader:
         return True
 
     def _count(self) -> int:
-        number = self.value(0)
+        kind = self._letter()
+        if kind not in "iUIlL":
+            raise StoredDataError(f"the file is no UBJSON: a count of type {kind!r}")
+        number = int(self.value(0, kind))
         left = len(self._content) - self._at
         # Every value takes a byte, unless it is a constant of a typed array, which nobody writes.
-        if not isinstance(number, int) or not 0 <= number <= left:
+        if not 0 <= number <= left:
             raise StoredDataError(f"the file promises {number} values and has {left} bytes left")
         return number
 

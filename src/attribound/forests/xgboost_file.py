@@ -15,13 +15,21 @@ from attribound.texts import printable
 def describe_xgboost(content: bytes, *, binary: bool) -> Described:
     """Read an XGBoost file, JSON or UBJSON."""
     try:
-        learner = (ubjson.decode(content) if binary else json.loads(content))["learner"]
+        learner = (ubjson.decode(content) if binary else json.loads(content, object_pairs_hook=_once))["learner"]
         booster = learner["gradient_booster"]
         return _from_learner(learner, booster, str(booster["name"]))
     except (KeyError, TypeError, ValueError, RecursionError, AttributeError) as error:
         if isinstance(error, StoredDataError):
             raise
         raise StoredDataError("expected an XGBoost model, got a file without its fields") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Keys that come twice could mean one thing here and another to treelite."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise StoredDataError("the file states a key twice")
+    return found
 
 
 def _from_learner(learner: dict[str, Any], booster: dict[str, Any], kind: str) -> Described:
@@ -31,6 +39,8 @@ def _from_learner(learner: dict[str, Any], booster: dict[str, Any], kind: str) -
     columns = int(learner["learner_model_param"]["num_feature"])
     names = tuple(printable(str(name)) for name in learner.get("feature_names", ()))
     types = [str(kind) for kind in learner.get("feature_types", ())] or ["q"] * columns
+    if len(types) != columns:
+        raise StoredDataError(f"expected {columns} types of columns, got {len(types)}")
     trees = len(model["tree_info"])
     _check_trees(model, columns, learner["learner_model_param"])
     best = learner.get("attributes", {}).get("best_iteration")

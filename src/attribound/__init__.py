@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from attribound.fields import Tokens as Tokens
     from attribound.fields import Unit as Unit
     from attribound.fields.captum import Captum as Captum
+    from attribound.forests import Forest as Forest
+    from attribound.forests import TreeShap as TreeShap
     from attribound.models import Denoised as Denoised
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
@@ -56,6 +58,7 @@ _HOMES = {
     "AttriboundError": "errors",
     "Captum": "fields.captum",
     "Denoised": "models",
+    **dict.fromkeys(("Forest", "TreeShap"), "forests"),
     "TopK": "sampling",
     "Certificate": "certificates.certificate",
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certification.certifier"),

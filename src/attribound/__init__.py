@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attribound.fields import Clip as Clip
     from attribound.fields import Explanation as Explanation
     from attribound.fields import Field as Field
+    from attribound.fields import Function as Function
     from attribound.fields import GradCAM as GradCAM
     from attribound.fields import GradCAMPlusPlus as GradCAMPlusPlus
     from attribound.fields import Grouped as Grouped
@@ -64,6 +65,7 @@ _HOMES = {
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certification.certifier"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
+    "Function": "fields",
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),
     **dict.fromkeys(("Unit", "Clip", "Proved", "Assumed"), "fields"),
     **dict.fromkeys(("Absolute", "Centred", "Pooled", "Scaled", "Tokens", "Grouped"), "fields"),

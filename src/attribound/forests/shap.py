@@ -1,6 +1,5 @@
 """`TreeShap`: scores and path-dependent SHAP values of a forest, in float64."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
@@ -11,6 +10,7 @@ from attribound.errors import ArgumentError
 from attribound.forests.ensemble import FloatArray, IntArray
 from attribound.forests.forest import Forest
 from attribound.forests.grids import Terms
+from attribound.forests.lookup import Grid, Lookup
 from attribound.forests.paths import Paths
 
 _LARGEST_GRID = 2**12
@@ -61,19 +61,31 @@ class TreeShap:
 
     def values_at(self, codes: IntArray) -> FloatArray:
         """SHAP values of every output at cells, (rows, outputs, columns)."""
-        result = np.zeros((self._forest.outputs, len(self._forest.names), len(codes)))
-        for table in self._tables:
-            found = table.look_up(codes)
-            for place, output in enumerate(table.paths.outputs):
-                for slot, column in enumerate(table.paths.columns):
-                    result[output, column] += found[:, slot, place]
-        return np.ascontiguousarray(result.transpose(2, 0, 1))
+        result = np.zeros((len(codes), self._forest.outputs, len(self._forest.names)))
+        if self._lookup is not None:
+            self._lookup.add_to(result.reshape(len(codes), -1), codes)
+        for paths in self._large:
+            found = _evaluate(Terms(paths), codes)
+            for place, output in enumerate(paths.outputs):
+                result[:, output, paths.columns] += found[:, :, place]
+        return result
 
     @cached_property
-    def _tables(self) -> tuple["Table", ...]:
-        """Groups of leaves with small grids, evaluated once."""
+    def _small_and_large(self) -> tuple[list[Paths], list[Paths]]:
+        """Groups of leaves: with small grids, evaluated once, and with larger ones, evaluated row by row."""
         groups = [group for terms in self._forest.terms for group in _groups(terms.paths) if group.columns.size]
-        return tuple(map(Table.make, groups))
+        small = [group for group in groups if group.cells <= _LARGEST_GRID]
+        return small, [group for group in groups if group.cells > _LARGEST_GRID]
+
+    @cached_property
+    def _lookup(self) -> Lookup | None:
+        """All small grids; None if there is none."""
+        small = self._small_and_large[0]
+        return Lookup([_grid(group) for group in small], len(self._forest.names)) if small else None
+
+    @property
+    def _large(self) -> list[Paths]:
+        return self._small_and_large[1]
 
     def _targets(self, values: FloatArray, target: int | npt.ArrayLike | None) -> IntArray:
         count = self._forest.outputs
@@ -93,42 +105,18 @@ def _groups(paths: Paths) -> list[Paths]:
     return [group for half in paths.halves() for group in _groups(half)]
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """SHAP values of a group of leaves on its whole grid.
-
-    Attributes:
-        paths: the leaves.
-        places: by column, how far each code lies from the grid's first cell.
-        values: (cells, columns, outputs); None if the grid is too large, then rows are evaluated one by one.
-    """
-
-    paths: Paths
-    places: tuple[IntArray, ...]
-    values: FloatArray | None
-
-    @classmethod
-    def make(cls, paths: Paths) -> "Table":
-        """Evaluate the leaves on their grid."""
-        if paths.cells > _LARGEST_GRID:
-            return cls(paths, paths.classes, None)
-        shape = paths.shape
-        strides = np.cumprod([1, *shape[:0:-1]])[::-1]
-        places = tuple(classes * stride for classes, stride in zip(paths.classes, strides, strict=True))
-        everything = [np.arange(count) for count in shape]
-        return cls(paths, places, Terms(paths).grid(everything, np.arange(len(paths.outputs))))
-
-    def look_up(self, codes: IntArray) -> FloatArray:
-        """(rows, columns, outputs)."""
-        places = [place[codes[:, column]] for place, column in zip(self.places, self.paths.columns, strict=True)]
-        if self.values is None:
-            return _evaluate(Terms(self.paths), places)
-        found: FloatArray = self.values[np.sum(places, axis=0)]
-        return found
+def _grid(paths: Paths) -> Grid:
+    """The values of leaves on their grid."""
+    strides = np.cumprod([1, *paths.shape[:0:-1]])[::-1]
+    places = tuple(classes * stride for classes, stride in zip(paths.classes, strides, strict=True))
+    everything = [np.arange(count) for count in paths.shape]
+    return Grid(paths.columns, places, paths.outputs, Terms(paths).grid(everything, np.arange(len(paths.outputs))))
 
 
-def _evaluate(terms: Terms, classes: list[IntArray]) -> FloatArray:
-    """SHAP values row by row, in chunks."""
-    step, rows = max(1, _CHUNK // len(terms.weights)), len(classes[0])
+def _evaluate(terms: Terms, codes: IntArray) -> FloatArray:
+    """SHAP values row by row, in chunks: (rows, columns, outputs)."""
+    paths = terms.paths
+    classes = [one[codes[:, column]] for one, column in zip(paths.classes, paths.columns, strict=True)]
+    step, rows = max(1, _CHUNK // len(terms.weights)), len(codes)
     chunks = [terms.rows([one[at : at + step] for one in classes]) for at in range(0, rows, step)]
     return np.concatenate([np.empty((0, len(classes), terms.weights.shape[1])), *chunks])

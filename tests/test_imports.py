@@ -24,6 +24,7 @@ ROOMS = (
     "threads",
     "metrics",
     "bounds",
+    "forests",
     "noise",
     "models",
     "data",
@@ -55,6 +56,7 @@ HOMES = {
     "matplotlib": {"report/figures/plots.py"},
     "plotly": set(),
     "ray": {"runs/engines/ray.py"},
+    "treelite": {"forests/reader.py"},
     "rich": {"cli/console.py", "cli/demo_table.py"},
 }
 """Libraries that these files only may import."""
@@ -69,7 +71,7 @@ FLOORS = {
 }
 """Libraries that belong to some rooms only."""
 
-WITHOUT_TORCH = ("errors", "checks", "rounding", "files", "suggest", "bounds")
+WITHOUT_TORCH = ("errors", "checks", "rounding", "files", "suggest", "bounds", "forests")
 
 
 def modules() -> dict[str, Path]:
@@ -122,7 +124,8 @@ def test_the_import_graph() -> None:
     assert found == [], "\n".join(found)
 
 
-LOADED = "import sys; {code}; print(sorted({{'torch', 'captum', 'ray', 'matplotlib', 'typer'}} & set(sys.modules)))"
+HEAVY = {"torch", "captum", "ray", "matplotlib", "typer", "treelite"}
+LOADED = f"import sys; {{code}}; print(sorted({{{HEAVY!r}}} & set(sys.modules)))"
 
 
 @pytest.mark.parametrize(
@@ -131,6 +134,7 @@ LOADED = "import sys; {code}; print(sorted({{'torch', 'captum', 'ray', 'matplotl
         ("import attribound", "[]"),
         ("import attribound as ab; ab.bounds.cosine_bound(.5, 1, .1)", "[]"),
         ("import attribound.bounds as b; b.moved_fraction(0.1, sigma=1)", "[]"),
+        ("import attribound as ab; ab.Forest, ab.TreeShap", "[]"),
         ("import attribound.certificates", "[]"),
         ("from attribound.certificates import decode, verify_record, Certificate", "[]"),
         ("import attribound as ab; ab.certify, ab.Unit, ab.Saliency, ab.Gaussian, ab.attack", "['torch']"),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from attribound.fields import Clip as Clip
     from attribound.fields import Explanation as Explanation
     from attribound.fields import Field as Field
+    from attribound.fields import Function as Function
     from attribound.fields import GradCAM as GradCAM
     from attribound.fields import GradCAMPlusPlus as GradCAMPlusPlus
     from attribound.fields import Grouped as Grouped
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from attribound.fields import Tokens as Tokens
     from attribound.fields import Unit as Unit
     from attribound.fields.captum import Captum as Captum
+    from attribound.forests import Forest as Forest
+    from attribound.forests import TreeShap as TreeShap
     from attribound.models import Denoised as Denoised
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
@@ -71,6 +74,7 @@ _HOMES = {
     "AttriboundError": "errors",
     "Captum": "fields.captum",
     "Denoised": "models",
+    **dict.fromkeys(("Forest", "TreeShap"), "forests"),
     "TopK": "sampling",
     "Certificate": "certificates.certificate",
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certification.certifier"),
@@ -79,6 +83,7 @@ _HOMES = {
     **dict.fromkeys(("Warmth", "Shift", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
+    "Function": "fields",
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),
     **dict.fromkeys(("Unit", "Clip", "Proved", "Assumed"), "fields"),
     **dict.fromkeys(("Absolute", "Centred", "Pooled", "Scaled", "Tokens", "Grouped"), "fields"),

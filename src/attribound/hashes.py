@@ -8,8 +8,9 @@ from torch import Tensor, nn
 
 
 def input_bytes(x: Tensor) -> bytes:
-    """The input's values in float32."""
-    return x.detach().float().cpu().contiguous().numpy().tobytes()
+    """The input's values in float32; all missing cells are the same bits."""
+    values = x.detach().float().cpu()
+    return torch.where(values.isnan(), torch.nan, values).contiguous().numpy().tobytes()
 
 
 def input_hash(x: Tensor) -> str:
@@ -18,10 +19,17 @@ def input_hash(x: Tensor) -> str:
 
 
 def model_hash(model: Any) -> str:
-    """SHA-256 over the model's named weights; "" for a plain function."""
+    """SHA-256 over the model's named weights and the hashes that pin functions in it; "" if nothing pins one."""
     if not isinstance(model, nn.Module):
         return ""
+    pinned = {name: part.pinned_sha256 for name, part in model.named_modules() if hasattr(part, "pinned_sha256")}
+    if not all(pinned.values()):
+        return ""
+    if set(pinned) == {""}:  # the function itself
+        return str(pinned[""])
     digest = hashlib.sha256()
+    for name, sha256 in sorted(pinned.items()):
+        digest.update(f"{name} {sha256}".encode())
     for name, value in sorted(model.state_dict().items()):
         digest.update(name.encode())
         if isinstance(value, Tensor):

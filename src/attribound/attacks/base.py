@@ -159,7 +159,8 @@ class Attack(ABC):
     rescore_samples: int = 4096
     name: ClassVar[str]
     smooth: ClassVar[bool] = True
-    """Whether the attack differentiates twice, so that ReLUs are swapped for smooth twins."""
+    """Whether the attack differentiates twice, so that ReLUs are swapped for smooth twins; if not, it needs no
+    gradients at all."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "restarts", "samples", "rescore_samples"):
@@ -277,13 +278,22 @@ def make_problem(family: Family, noise: Noise | None, epsilon: float, *, samples
 
 
 def require_gradients(problem: Problem) -> None:
-    """Raise, in one line, if the field cannot be differentiated."""
+    """Raise, in one line that names the attacks that do work, if the field cannot be differentiated."""
+    others = f"; without gradients there are {' and '.join(_without_gradients())}"
+    field = problem.family.field
+    if not field.needs_gradients:
+        raise UnfitError(f"this attack needs a twice differentiable model, and {field.name} has no gradients{others}")
     probe = View(problem.family, None, 1)
     generator = stream(Purpose.PROBE, 0, device=problem.family.x.device)
     with smooth_twins(), twice_differentiable():
         try:
             _, slope = probe.slope(lambda values: values.square().sum(), generator)
         except (RuntimeError, FieldError) as error:
-            raise UnfitError(f"this attack needs a twice differentiable model: {error}") from None
+            raise UnfitError(f"this attack needs a twice differentiable model: {error}{others}") from None
     if not torch.isfinite(slope).all():
-        raise UnfitError("this attack needs a twice differentiable model: its second derivative is not finite")
+        raise UnfitError(f"this attack needs a twice differentiable model: its second derivative is not finite{others}")
+
+
+def _without_gradients() -> list[str]:
+    """Names of the attacks that differentiate nothing."""
+    return sorted(kind.name for kind in Attack.__subclasses__() if not kind.smooth)

@@ -14,7 +14,7 @@ from attribound.attacks.likelihood import Likelihood
 from attribound.attacks.random_directions import RandomDirections
 from attribound.certification.arguments import AskedTarget, check_input, check_target, class_names, look_at
 from attribound.errors import ArgumentError
-from attribound.fields.base import Field
+from attribound.fields.base import Field, as_field
 from attribound.fields.families import Around
 from attribound.fields.rows import check_evaluating
 from attribound.noise import Noise
@@ -94,8 +94,9 @@ def attack(
     """
     if method not in METHODS:
         raise ArgumentError(f"expected `method` {', '.join(METHODS)}, got {method!r}")
+    field = as_field(field)
     check_evaluating(field.model)
-    x = check_input(x)
+    x = check_input(x, missing=field.takes_missing)
     peek = look_at(field.model, x)
     try:
         chosen = METHODS[method](**options)

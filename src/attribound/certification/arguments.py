@@ -67,24 +67,29 @@ def check_noise(noise: Any) -> Noise:
     raise ArgumentError(f"expected `noise` UniformBall or Gaussian, got {type(noise).__name__}{meant}")
 
 
-def check_input(x: Any) -> Tensor:
-    """The input as a finite floating-point tensor; numpy arrays are taken too."""
+def check_input(x: Any, *, missing: bool = False) -> Tensor:
+    """The input as a finite floating-point tensor; numpy arrays are taken too.
+
+    Args:
+        x: what was given.
+        missing: cells may be NaN.
+    """
     if isinstance(x, np.ndarray):
         x = torch.from_numpy(np.ascontiguousarray(x))
     if not isinstance(x, Tensor):
         raise ArgumentError(f"expected `x` to be a tensor, got {type(x).__name__}")
     if not x.is_floating_point():
         raise ArgumentError(f"expected a floating-point `x`, got {x.dtype}")
-    if not torch.isfinite(x).all():
+    if not (torch.isfinite(x) | (x.isnan() & missing)).all():
         raise ArgumentError("expected a finite `x`, got NaN or infinity in it")
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected a call outside torch.inference_mode(), where no gradient can be computed")
     return x.detach().clone() if x.is_inference() else x.detach()  # a copy made here may have gradients
 
 
-def check_batch(inputs: Any, model: Model) -> Tensor:
-    """A batch of inputs with a leading dimension, not one input of the model's."""
-    batch = check_input(inputs)
+def check_batch(inputs: Any, field: Field) -> Tensor:
+    """A batch of inputs with a leading dimension, not one input of the field's model."""
+    batch, model = check_input(inputs, missing=field.takes_missing), field.model
     if batch.ndim < 2:
         raise ArgumentError(
             f"expected a batch (inputs, ...), got shape {tuple(batch.shape)}: use certify for one input"

@@ -126,7 +126,7 @@ class Certifier:
             label: the true class, where known.
             progress: True for a bar, or a function that is called with (samples done, samples planned).
         """
-        x = check_input(x)
+        x = check_input(x, missing=self.field.takes_missing)
         chosen_seed = seed_from(input_bytes(x)) if seed is None else check.whole("seed", seed)
         with limited(self.threads):
             return self._certify(x, target, chosen_seed, check.whole("item", item), label, progress)
@@ -139,7 +139,7 @@ class Certifier:
         if line := bright_pixels(self.field.model, x):
             warnings.warn(line, AttriboundWarning, stacklevel=3)
         self._probe(x, chosen, chosen_seed, item)
-        check_returned(self._returned, self.field.output, target_given=target is not None)
+        check_returned(self._returned, self.field, target_given=target is not None)
         generator = stream(Purpose.PROBE, chosen_seed, item, 1, x.device)
         with torch.enable_grad():
             plain = self.field.attribute(x.expand(self.field.block, *x.shape), chosen, generator=generator).detach()
@@ -286,7 +286,7 @@ def certify_batch(
         progress: True for a bar, or a function that is called with (samples done, samples planned) of each input.
         settings: as for `certify`.
     """
-    inputs = check_batch(inputs, check_field(field).model)
+    inputs = check_batch(inputs, check_field(field))
     targets = each_target(target, len(inputs))
     prepared = Certifier(field, noise=noise, **{"intervals": True, **settings})
     whole = meter(progress, "certify")

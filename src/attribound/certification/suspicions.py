@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields.base import Model, Output, forward
+from attribound.fields.base import Field, Model, forward
 from attribound.models.stated import stated_columns, stated_range
 
 _FAR = 1e4
@@ -52,10 +52,11 @@ def returned_by(model: Model, x: Tensor, near: Tensor) -> Returned:
     return Returned.SHARES if bool(((sums - 1).abs() <= slack).all()) else Returned.UNIT
 
 
-def check_returned(returned: Returned, output: Output, *, target_given: bool) -> None:
-    """Raise FieldError if a model's outputs cannot be the logits that are explained."""
+def check_returned(returned: Returned, field: Field, *, target_given: bool) -> None:
+    """Raise FieldError if a model's outputs cannot be the logits that the field explains."""
+    output = field.output
     remedy = "wrap the model, attribound.models.FromProbabilities(model)"
-    if returned is Returned.SHARES:
+    if returned is Returned.SHARES and field.explains_scores:
         raise FieldError(
             f"expected logits, got rows of probabilities that sum to 1: taken for logits, the explanation would be of "
             f"something else; {remedy}, or leave its softmax out"

@@ -3,6 +3,7 @@
 from attribound.fields.base import Explanation, Field, Target
 from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
 from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM
+from attribound.fields.function import Function
 from attribound.fields.integrated import IntegratedGradients
 from attribound.fields.reshaped import Absolute, Centred, Grouped, Pooled, Scaled, Tokens
 from attribound.fields.saliency import Saliency
@@ -20,6 +21,7 @@ __all__ = [
     "Clip",
     "Explanation",
     "Field",
+    "Function",
     "GradCAM",
     "GradCAMPlusPlus",
     "Grouped",

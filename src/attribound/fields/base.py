@@ -4,6 +4,7 @@ A map has the shape that the method gives it: that of the input for saliency, 7 
 """
 
 import inspect
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,12 @@ Model = Callable[[Tensor], Any]
 Output = Literal["logit", "probability"]
 Target = int | Tensor
 """The class that is explained: one for all rows, or (B,) one per row."""
+
+WITHOUT_GRADIENTS = (
+    "without gradients there are Function, TreeShap, Shap, and Captum's FeatureAblation, Occlusion, "
+    "ShapleyValueSampling, KernelShap and Lime"
+)
+"""What works with any callable, in words."""
 
 _RULED_OUT = -1e300
 """In place of a logit of minus infinity: its exponential is zero too."""
@@ -50,6 +57,9 @@ class Field(ABC):
         cost: model gradients per row, so that batches can be sized.
         block: rows whose mean is one draw for the bounds (more than 1 only for a randomised path).
         random: whether the map of one row depends on more than the row.
+        needs_gradients: whether it differentiates the model; a field that does not works with any callable.
+        explains_scores: whether it explains the model's own scores; if not, they only name the class.
+        takes_missing: whether inputs may have missing cells (NaN), which stay missing under noise.
         stated: facts that the user states about the field and the draws cannot prove.
     """
 
@@ -60,6 +70,9 @@ class Field(ABC):
     cost: int = 1
     block: int = 1
     random: bool = False
+    needs_gradients: bool = True
+    explains_scores: bool = True
+    takes_missing: bool = False
     stated: tuple[Fact, ...] = ()
 
     @abstractmethod
@@ -98,12 +111,13 @@ class Wrapper(Field):
     """A field made of another one; everything that it does not change is the other's."""
 
     def __init__(self, base: Field) -> None:
-        if not isinstance(base, Field):
-            raise FieldError(f"expected a field such as Saliency(model), got {type(base).__name__}")
+        base = as_field(base)
         check_own(base)
         self.base = base
         self.model, self.output, self.reshaped = base.model, base.output, base.reshaped
         self.cost, self.block, self.random = base.cost, base.block, base.random
+        self.needs_gradients, self.explains_scores = base.needs_gradients, base.explains_scores
+        self.takes_missing = base.takes_missing
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -113,6 +127,24 @@ class Wrapper(Field):
     @abstractmethod
     def around(self, base: Field) -> "Wrapper":
         """The same wrapper around another field."""
+
+
+def as_field(value: Any) -> Field:
+    """The value, if it is a field; `TreeShap`, which lives without torch, becomes one."""
+    if isinstance(value, Field):
+        return value
+    trees = sys.modules.get("attribound.forests.shap")  # loaded already wherever there is a TreeShap
+    if trees is not None and isinstance(value, trees.TreeShap):
+        from attribound.fields.forest import ForestField
+
+        return ForestField(value)
+    raise FieldError(f"expected a field such as Saliency(model), got {type(value).__name__}")
+
+
+def refuse_graph(field: Field, create_graph: bool) -> None:
+    """Raise FieldError where a field is asked to be differentiated that cannot be."""
+    if create_graph:
+        raise FieldError(f"{field.name} cannot be differentiated: use an attack that needs no gradient of it")
 
 
 def check_own(field: Field) -> None:
@@ -235,4 +267,6 @@ def gradient(scores: Tensor, inputs: Tensor, *, create_graph: bool, of: str = "i
         found = torch.autograd.grad(scores.sum(), inputs, create_graph=create_graph, allow_unused=True)[0]
         if found is not None:
             return found
-    raise FieldError(f"the model's output does not depend on {of} through differentiable operations")
+    raise FieldError(
+        f"the model's output does not depend on {of} through differentiable operations: {WITHOUT_GRADIENTS}"
+    )

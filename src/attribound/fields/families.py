@@ -110,7 +110,8 @@ class Around(Family):
     @property
     def shift(self) -> Tensor:
         """What was added, as far as the input's precision kept it."""
-        return self.x.double() - (self.x if self.start is None else self.start).double()
+        moved = self.x.double() - (self.x if self.start is None else self.start).double()
+        return moved.nan_to_num(nan=0.0)  # a missing cell stays missing
 
     def inputs(self, t: Tensor) -> Tensor:
         """X + t, in the input's own precision."""

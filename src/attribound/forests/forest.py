@@ -1,0 +1,167 @@
+"""`Forest`: one value for all tree ensembles."""
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from attribound.errors import ArgumentError, StoredDataError
+from attribound.forests.axes import Axis, make_axes
+from attribound.forests.ensemble import Ensemble, FloatArray, IntArray
+from attribound.forests.grids import Terms
+from attribound.forests.paths import make_paths
+from attribound.forests.reader import SUFFIXES, read_file, read_sklearn
+from attribound.limits import check_bytes, read_bytes, shown
+
+PRECISION = {"xgboost": 1e-6}
+"""How closely a library computes its values, relative to the sum of the trees' largest leaves: float32 sums."""
+DOUBLE = 1e-9
+"""The same for libraries that compute in float64; far above the rounding of our own sums."""
+
+
+@final
+class Forest:
+    """A tree ensemble: XGBoost (`.json`, `.ubj`), LightGBM (`.txt`) or a fitted scikit-learn forest or booster.
+
+    A value: it does not change after it was read.
+
+    Args:
+        source: a file's path or a fitted scikit-learn model.
+        rounds: how many boosting rounds of a file to use; all of them unless stated. Files hold all rounds even where
+            early stopping marked fewer as best (`best_rounds`).
+    """
+
+    def __init__(self, source: Any, *, rounds: int | None = None) -> None:
+        if isinstance(source, str | Path):
+            self._ensemble, self._sha256 = _from_file(Path(source), rounds)
+        elif rounds is not None:
+            raise ArgumentError("expected `rounds` with a file only, got it with a scikit-learn model")
+        else:
+            self._ensemble = read_sklearn(source)
+            self._sha256 = _fingerprint(self._ensemble)
+        for number, tree in enumerate(self._ensemble.trees):
+            tree.check(number, len(self._ensemble.names))
+        self._axes = make_axes(self._ensemble)
+        self._check_size()
+        self._terms = tuple(Terms(make_paths(tree, self._axes)) for tree in self._ensemble.trees)
+
+    def __repr__(self) -> str:
+        best = self.best_rounds
+        stopped = f" (early stopping marked {best} as best)" if best is not None and best != self.rounds else ""
+        kind = f"{len(self.terms)} trees, {len(self.names)} columns, {self.outputs} outputs"
+        return f"Forest({self.library}: {kind}, {self.rounds} rounds{stopped})"
+
+    @property
+    def library(self) -> str:
+        """Which library's comparisons apply."""
+        return self._ensemble.library
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return self._ensemble.names
+
+    @property
+    def categorical(self) -> tuple[bool, ...]:
+        """Which columns hold categories."""
+        return self._ensemble.categorical
+
+    @property
+    def decides(self) -> str:
+        """What a score means: `sides` of 0, `classes` (the largest score), or `values`."""
+        return self._ensemble.decides
+
+    @property
+    def outputs(self) -> int:
+        """How many scores a row has."""
+        return len(self._ensemble.base)
+
+    @property
+    def rounds(self) -> int:
+        """Boosting rounds in use."""
+        return self._ensemble.rounds
+
+    @property
+    def best_rounds(self) -> int | None:
+        """What early stopping marked as best, if the file says so."""
+        return self._ensemble.best_rounds
+
+    @property
+    def sha256(self) -> str:
+        """Of the file, or of the arrays of a model from Python."""
+        return self._sha256
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Every column's cells."""
+        return self._axes
+
+    @property
+    def terms(self) -> tuple[Terms, ...]:
+        """Every tree."""
+        return self._terms
+
+    @cached_property
+    def expected(self) -> FloatArray:
+        """The mean score over the training data, by output: what SHAP values are counted from."""
+        mean = self._ensemble.base.copy()
+        for one in self._terms:
+            mean[one.paths.outputs] += one.paths.expected
+        return mean
+
+    @cached_property
+    def magnitude(self) -> FloatArray:
+        """The sum of the trees' largest leaves and the base score, by output: what rounding errors are relative to."""
+        total = np.abs(self._ensemble.base)
+        for one in self._terms:
+            total[one.paths.outputs] += np.abs(one.paths.value).max(axis=0)
+        return total
+
+    @cached_property
+    def tie(self) -> FloatArray:
+        """By output: differences up to this count as ties, for the library may see them either way."""
+        return PRECISION.get(self.library, DOUBLE) * self.magnitude
+
+    def codes(self, rows: npt.ArrayLike) -> IntArray:
+        """The cell of every value, (rows, columns)."""
+        table = np.asarray(rows, dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] != len(self.names):
+            raise ArgumentError(f"expected rows of {len(self.names)} columns, got an array of shape {table.shape}")
+        found = np.empty(table.shape, np.intp)
+        for column, axis in enumerate(self._axes):
+            found[:, column] = axis.codes(table[:, column])
+        return found
+
+    def _check_size(self) -> None:
+        """Raise StoredDataError if the leaves' tables would take more memory than a file may."""
+        wanted = 0
+        for tree in self._ensemble.trees:
+            asked = tree.column[tree.column >= 0]
+            leaves = len(asked) + 1
+            wanted += leaves * (2 * len(asked) + 9 * len(np.unique(asked)))
+        check_bytes("the forest", wanted, 8 * sum(len(tree.left) for tree in self._ensemble.trees))
+
+
+def _from_file(path: Path, rounds: int | None) -> tuple[Ensemble, str]:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ArgumentError(f"expected a forest in a file named {', '.join(SUFFIXES)}, got {shown(path)}")
+    content = read_bytes(path)
+    try:
+        return read_file(content, suffix, rounds), hashlib.sha256(content).hexdigest()
+    except StoredDataError as error:
+        raise StoredDataError(f"cannot read {shown(path)}: {error}") from None
+
+
+def _fingerprint(ensemble: Ensemble) -> str:
+    digest = hashlib.sha256(repr((ensemble.library, ensemble.names, ensemble.missing, ensemble.categorical)).encode())
+    digest.update(ensemble.base.tobytes())
+    for tree in ensemble.trees:
+        for name, value in sorted(vars(tree).items()):
+            content = repr({node: list(listed) for node, listed in value.items()}) if isinstance(value, dict) else value
+            digest.update(name.encode())
+            digest.update(content.encode() if isinstance(content, str) else np.ascontiguousarray(content).tobytes())
+    return digest.hexdigest()

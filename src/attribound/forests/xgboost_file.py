@@ -1,0 +1,105 @@
+"""XGBoost's files, JSON and UBJSON: what they say beside the trees, and whether their indices can be followed."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from attribound.errors import StoredDataError
+from attribound.forests import ubjson
+from attribound.forests.described import Described, decides, named
+from attribound.forests.ensemble import Missing, tree_order
+from attribound.texts import printable
+
+
+def describe_xgboost(content: bytes, *, binary: bool) -> Described:
+    """Read an XGBoost file, JSON or UBJSON."""
+    try:
+        learner = (ubjson.decode(content) if binary else json.loads(content, object_pairs_hook=_once))["learner"]
+        booster = learner["gradient_booster"]
+        return _from_learner(learner, booster, str(booster["name"]))
+    except (KeyError, TypeError, ValueError, RecursionError, AttributeError) as error:
+        if isinstance(error, StoredDataError):
+            raise
+        raise StoredDataError("expected an XGBoost model, got a file without its fields") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Keys that come twice could mean one thing here and another to treelite."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise StoredDataError("the file states a key twice")
+    return found
+
+
+def _from_learner(learner: dict[str, Any], booster: dict[str, Any], kind: str) -> Described:
+    if kind not in ("gbtree", "dart"):
+        raise StoredDataError(f"expected a tree booster, got {printable(kind)}: it has no trees to look at")
+    model = (booster["gbtree"] if kind == "dart" else booster)["model"]
+    columns = int(learner["learner_model_param"]["num_feature"])
+    names = tuple(printable(str(name)) for name in learner.get("feature_names", ()))
+    types = [str(kind) for kind in learner.get("feature_types", ())] or ["q"] * columns
+    if len(types) != columns:
+        raise StoredDataError(f"expected {columns} types of columns, got {len(types)}")
+    trees = len(model["tree_info"])
+    _check_trees(model, columns, learner["learner_model_param"])
+    best = learner.get("attributes", {}).get("best_iteration")
+    return Described(
+        library="xgboost",
+        names=named(names, columns),
+        missing=(Missing.OWN,) * columns,
+        categorical=tuple(kind == "c" for kind in types),
+        decides=decides(str(learner["objective"]["name"])),
+        ends=_ends(model, trees),
+        best_rounds=None if best is None else int(best) + 1,
+    )
+
+
+_BY_NODE = ("right_children", "split_indices", "split_conditions", "default_left", "sum_hessian", "base_weights")
+
+
+def _check_trees(model: dict[str, Any], columns: int, sizes: dict[str, Any]) -> None:
+    """Raise StoredDataError unless every index stays inside its array: treelite follows them unseen."""
+    outputs = max(1, int(sizes.get("num_class", 0)), int(sizes.get("num_target", 1)))
+    if len(model["trees"]) != len(model["tree_info"]) or not all(0 <= int(one) < outputs for one in model["tree_info"]):
+        raise StoredDataError("expected an XGBoost model with an output for every tree")
+    for number, tree in enumerate(model["trees"]):
+        left, right = (np.asarray(tree[name], np.intp) for name in ("left_children", "right_children"))
+        count = int(tree["tree_param"]["num_nodes"])
+        if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
+            raise StoredDataError("trees with a vector in every leaf are refused: the library does not explain them")
+        if not 1 <= count == len(left) or any(len(tree[name]) != count for name in _BY_NODE):
+            raise StoredDataError(f"tree {number} has arrays of different lengths")
+        tree_order(number, left, right)
+        if left.max() >= count or right.max() >= count or ((left < 0) != (right < 0)).any():
+            raise StoredDataError(f"tree {number} is not a tree: a child is not below its parent")
+        asked = np.asarray(tree["split_indices"], np.intp)[left >= 0]
+        if asked.size and not (asked.min() >= 0 and asked.max() < columns):
+            raise StoredDataError(f"tree {number} asks for a column that the model does not have")
+        _check_lists(number, tree, count)
+
+
+def _check_lists(number: int, tree: dict[str, Any], count: int) -> None:
+    """The same for categories."""
+    nodes, begins, sizes = (
+        np.asarray(tree.get(f"categories_{name}", ()), np.intp) for name in ("nodes", "segments", "sizes")
+    )
+    listed, kinds = np.asarray(tree.get("categories", ()), np.intp), np.asarray(tree.get("split_type", ()), np.intp)
+    right = len(nodes) == len(begins) == len(sizes) and len(kinds) in (0, count)
+    if not right or not np.array_equal(nodes, np.flatnonzero(kinds == 1)):
+        raise StoredDataError(f"tree {number} has categories for other splits than it states")
+    if (begins < 0).any() or (sizes < 0).any() or (begins + sizes > len(listed)).any() or (listed < 0).any():
+        raise StoredDataError(f"tree {number} has categories beyond its list")
+
+
+def _ends(model: dict[str, Any], trees: int) -> tuple[int, ...]:
+    """The number of trees after each round; old files do not say, but number their classes and parallel trees."""
+    if "iteration_indptr" in model:
+        ends = tuple(int(end) for end in model["iteration_indptr"])[1:]
+    else:
+        each = max(int(one) for one in model["tree_info"]) + 1 if trees else 1
+        each *= int(model["gbtree_model_param"].get("num_parallel_tree", 1))
+        ends = tuple(range(each, trees + 1, each))
+    if trees and (not ends or ends[-1] != trees or list(ends) != sorted(ends)):
+        raise StoredDataError("expected an XGBoost model whose rounds add up to its trees")
+    return ends

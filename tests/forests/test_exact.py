@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attribound.forests.cells import movements
+from attribound.forests.tables import split_groups, whole_trees
 from tests.forests.small import KINDS, ask, make, question, reference
 
 CLOSE = 1e-6
@@ -54,6 +55,40 @@ def check_size(model, row, asked, together, where) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_answer_is_that_of_trying_everything(kind: str, tmp_path: Path) -> None:
     assert compare(kind, range(50), tmp_path) >= 50
+
+
+@pytest.mark.parametrize("kind", ["xgboost categorical", "lightgbm"])
+def test_growing_boxes_and_trees_in_pieces(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same answers where the boxes must grow in many steps and trees are taken apart leaf by leaf."""
+    monkeypatch.setattr("attribound.forests.nearest.STAGES", (4, 16, 64))
+    split = []
+
+    def pieces(trees, near, inequalities):
+        whole = whole_trees(trees, near)
+        split.append(len(split_groups(whole, near, 1)) > len(whole))
+        return split_groups(whole, near, 1)
+
+    monkeypatch.setattr("attribound.forests.nearest._pieces", pieces)
+    assert compare(kind, range(40), tmp_path) >= 30
+    assert sum(split) > 10
+
+
+def test_what_does_not_fit_into_memory_proves_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    less = 0
+    for seed in range(30):
+        model = make("xgboost", seed, tmp_path)
+        row = model.rows[seed]
+        asked = question(seed, model.forest, row)
+        exact = ask(model, row, asked)
+        with monkeypatch.context() as patch:
+            patch.setattr("attribound.forests.nearest.STAGES", (4,))
+            patch.setattr("attribound.forests.nearest.MOST_NUMBERS", 1)
+            some = ask(model, row, asked)
+        for one, other in zip(some.parts, exact.parts, strict=True):
+            assert one.together.reach <= other.together.reach
+            assert not one.together.exact or one.together.reach == other.together.reach
+            less += not one.together.exact
+    assert less > 5
 
 
 @pytest.mark.slow

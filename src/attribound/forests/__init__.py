@@ -1,7 +1,8 @@
 """Tree ensembles: exact answers about their scores and SHAP values. numpy only; one file imports treelite."""
 
 from attribound.forests.forest import Forest
+from attribound.forests.pairs import Pairs, pair_tolerance
 from attribound.forests.shap import TreeShap
 from attribound.forests.tolerance import ColumnTolerance, Part, Sheet, tolerance
 
-__all__ = ["ColumnTolerance", "Forest", "Part", "Sheet", "TreeShap", "tolerance"]
+__all__ = ["ColumnTolerance", "Forest", "Pairs", "Part", "Sheet", "TreeShap", "pair_tolerance", "tolerance"]

@@ -71,6 +71,11 @@ def make_cells(axis: Axis, value: float, movement: Movement) -> Cells:
     return cells.chosen(np.flatnonzero(reachable))
 
 
+def neighbours(axes: Sequence[Axis], row: FloatArray, moves: Sequence[Movement]) -> tuple[Cells, ...]:
+    """All alternatives of all columns of a row."""
+    return tuple(make_cells(axis, float(value), move) for axis, value, move in zip(axes, row, moves, strict=True))
+
+
 def _categories(axis: Axis, value: float, movement: Movement) -> Cells:
     assert axis.categories is not None
     other = next(number for number in range(len(axis.categories) + 1) if number not in set(axis.categories))

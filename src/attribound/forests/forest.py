@@ -114,16 +114,21 @@ class Forest:
 
     @cached_property
     def magnitude(self) -> FloatArray:
-        """The sum of the trees' largest leaves and the base score, by output: what rounding errors are relative to."""
-        total = np.abs(self._ensemble.base)
+        """The sum of the trees' largest leaves, by output: what rounding errors of SHAP values are relative to."""
+        total = np.zeros(self.outputs)
         for one in self._terms:
             total[one.paths.outputs] += np.abs(one.paths.value).max(axis=0)
         return total
 
     @cached_property
     def tie(self) -> FloatArray:
-        """By output: differences up to this count as ties, for the library may see them either way."""
+        """By output: SHAP values that differ by no more count as tied, for the library may see them either way."""
         return PRECISION.get(self.library, DOUBLE) * self.magnitude
+
+    @cached_property
+    def score_tie(self) -> FloatArray:
+        """The same for scores, which contain the base score."""
+        return PRECISION.get(self.library, DOUBLE) * (self.magnitude + np.abs(self._ensemble.base))
 
     def codes(self, rows: npt.ArrayLike) -> IntArray:
         """The cell of every value, (rows, columns)."""

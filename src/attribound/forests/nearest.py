@@ -13,16 +13,19 @@ import numpy as np
 from attribound.errors import AttriboundError
 from attribound.forests.cells import Cells
 from attribound.forests.ensemble import BoolArray, FloatArray, IntArray
+from attribound.forests.grids import Terms
 from attribound.forests.search import Budget, Search
 from attribound.forests.shap import TreeShap
 from attribound.forests.sizes import Size
 from attribound.forests.statements import Statement
-from attribound.forests.tables import count_cells, make_tables
+from attribound.forests.tables import Group, count_cells, make_tables, split_groups, whole_trees
 
 STAGES = (20_000, 150_000, 1_000_000)
-"""How many cells a stage may look at."""
-GROUP = 20_000
-"""How many cells a tree may have before it is taken apart."""
+"""How many cells a stage may look at, with whole trees."""
+PIECES = (20_000, 2_000, 200, 1)
+"""How many cells a piece of a tree may have, where whole trees have too many."""
+MOST_NUMBERS = 40_000_000
+"""How many numbers the tables of a stage may hold."""
 ROUNDING = 1e-12
 """Sizes are lowered by this relative amount: they are sums of a few rounded numbers."""
 
@@ -57,6 +60,14 @@ class Sweep:
     kept: tuple[BoolArray, ...]
     holds: bool
     margins: FloatArray
+
+    def at(self, swept: Sequence[Cells], cells: Sequence[Cells]) -> "Sweep":
+        """The same for some of the alternatives that were swept."""
+        found = []
+        for all_, some, kept in zip(swept, cells, self.kept, strict=True):
+            by_code = dict(zip(all_.codes.tolist(), kept.tolist(), strict=True))
+            found.append(np.array([by_code[code] for code in some.codes.tolist()], bool))
+        return Sweep(tuple(found), self.holds, self.margins)
 
 
 def sweep_columns(shap: TreeShap, statements: Sequence[Statement], near: Sequence[Cells]) -> tuple[Sweep, ...]:
@@ -96,12 +107,15 @@ def find_nearest(
     prices = [size.price(cells.distance) for cells in near]
     upper, places = _attack(prices, sweep, own)
     proved = 0.0
-    for stage, limit in _stages(shap, statement, near, prices, upper):
+    asked = [terms for terms in shap.forest.terms if statement.outputs[:, terms.paths.outputs].any()]
+    for limit in _limits(asked, near, prices, upper) if upper > 0 else ():
         chosen = [np.flatnonzero(one < limit) for one in prices]
         inside = [cells.chosen(kept) for cells, kept in zip(near, chosen, strict=True)]
-        tables = make_tables(shap.forest.terms, statement, inside, margins=sweep.margins, most=min(GROUP, stage))
-        search = Search(tables, inside, size, needed=statement.needed, limit=limit, budget=budget)
-        answer = search.run()
+        groups = _pieces(asked, inside, len(statement.offset))
+        if groups is None:
+            break
+        tables = make_tables(groups, statement, inside, margins=sweep.margins)
+        answer = Search(tables, inside, size, needed=statement.needed, limit=limit, budget=budget).run()
         proved = max(proved, answer.proved)
         if answer.places is not None:
             places, upper = list(own), answer.proved
@@ -126,30 +140,39 @@ def _attack(prices: Sequence[FloatArray], sweep: Sweep, own: Sequence[int]) -> t
     return upper, places
 
 
-def _stages(
-    shap: TreeShap, statement: Statement, near: Sequence[Cells], prices: Sequence[FloatArray], upper: float
-) -> list[tuple[int, float]]:
-    """Limits of growing boxes with the number of cells that each may have; the last is the upper end."""
-    asked = [terms for terms in shap.forest.terms if statement.outputs[:, terms.paths.outputs].any()]
+def _limits(trees: Sequence[Terms], near: Sequence[Cells], prices: Sequence[FloatArray], upper: float) -> list[float]:
+    """Limits of growing boxes: as far as the cells of each stage allow; the last is the upper end."""
     steps = np.unique(np.concatenate([[upper], *(one[(one > 0) & (one < upper)] for one in prices)]))
 
     def cells(limit: float) -> float:
         inside = [one.chosen(np.flatnonzero(price < limit)) for one, price in zip(near, prices, strict=True)]
-        return count_cells(asked, inside)
+        return count_cells(whole_trees(trees, inside))
 
-    stages: list[tuple[int, float]] = []
+    limits: list[float] = []
     first = 0
     for most in STAGES:
         low, high = first, len(steps) - 1  # the last limit within the number of cells, by bisection
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if cells(steps[middle]) <= most else (low, middle - 1)
-        if low > first or not stages:
-            stages.append((most, float(steps[low])))
+        if low > first or not limits:
+            limits.append(float(steps[low]))
         first = low
         if low == len(steps) - 1:
-            return stages
-    return [*stages, (STAGES[0], float(steps[-1]))]
+            return limits
+    return [*limits, float(steps[-1])]
+
+
+def _pieces(trees: Sequence[Terms], near: Sequence[Cells], inequalities: int) -> list[Group] | None:
+    """Trees whole, or in pieces if they would take too much memory; None if even their leaves would."""
+    moving = sum(len(cells.codes) > 1 for cells in near)
+    groups = whole_trees(trees, near)
+    most = MOST_NUMBERS / (inequalities + moving)
+    for piece in PIECES:
+        if count_cells(groups) <= most:
+            return groups
+        groups = split_groups(groups, near, piece)
+    return groups if count_cells(groups) <= most else None
 
 
 def _row(near: Sequence[Cells], places: Sequence[int]) -> FloatArray:

@@ -39,6 +39,11 @@ class Size(ABC):
         """Whether every changed answer costs the same."""
         return False
 
+    @property
+    def adds(self) -> bool:
+        """Whether the total is the sum of the prices; else it is the largest."""
+        return True
+
 
 @final
 class Euclidean(Size):
@@ -84,6 +89,11 @@ class Largest(Size):
     def left(self, limit: float, total: float, price: float) -> float:
         """The limit: columns do not share."""
         return limit
+
+    @property
+    def adds(self) -> bool:
+        """The largest."""
+        return False
 
 
 @final

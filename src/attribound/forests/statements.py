@@ -130,9 +130,9 @@ def _above(
     columns = np.zeros((len(pairs), len(forest.names)))
     for number, (one, other) in enumerate(pairs):
         columns[number, one], columns[number, other] = 1.0, -1.0
-    return _statement(
-        forest, words, reason, _towards(forest, decision, len(pairs)), columns, np.zeros(len(pairs)), needed
-    )
+    outputs = _towards(forest, decision, len(pairs))
+    tie = np.abs(outputs) @ forest.tie
+    return Statement(words, reason, outputs, columns, np.zeros(len(pairs)), tie, needed)
 
 
 def _sign(forest: Forest, decision: Decision, detail: str) -> Statement:
@@ -145,7 +145,8 @@ def _sign(forest: Forest, decision: Decision, detail: str) -> Statement:
     columns = np.zeros((1, len(forest.names)))
     columns[0, column] = 1.0 if above else -1.0
     words = f"{forest.names[column]} keeps its sign"
-    return _statement(forest, words, column, _towards(forest, decision, 1), columns, np.zeros(1), 1)
+    outputs = _towards(forest, decision, 1)
+    return Statement(words, column, outputs, columns, np.zeros(1), np.abs(outputs) @ forest.tie, 1)
 
 
 def _class(forest: Forest, decision: Decision, threshold: float) -> Statement:
@@ -163,23 +164,10 @@ def _class(forest: Forest, decision: Decision, threshold: float) -> Statement:
         offset = side * (forest.expected[[decision.target]] - threshold)
         words = f"the score stays {'above' if side > 0 else 'at most'} {threshold:g}"
     columns = np.ones((len(outputs), len(forest.names)))
-    return _statement(forest, words, None, outputs, columns, offset, len(outputs))
+    return Statement(words, None, outputs, columns, offset, np.abs(outputs) @ forest.score_tie, len(outputs))
 
 
 def _towards(forest: Forest, decision: Decision, count: int) -> FloatArray:
     outputs = np.zeros((count, forest.outputs))
     outputs[:, decision.target] = decision.side
     return outputs
-
-
-def _statement(
-    forest: Forest,
-    words: str,
-    reason: int | None,
-    outputs: FloatArray,
-    columns: FloatArray,
-    offset: FloatArray,
-    needed: int,
-) -> Statement:
-    tie = np.abs(outputs) @ forest.tie
-    return Statement(words, reason, outputs, columns, offset, tie, needed)

@@ -6,7 +6,7 @@ it if the box is a single cell.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -77,65 +77,67 @@ class Tables:
         return least
 
 
-def count_cells(terms: Sequence[Terms], near: Sequence[Cells]) -> float:
-    """How many cells whole trees would have."""
-    return float(sum(np.prod([float(len(chosen)) for chosen in _present(one, near)]) for one in terms))
+Group = tuple[Terms, list[IntArray]]
+"""Some leaves of a tree, and by asked column the classes that some alternative has."""
+
+
+def count_cells(groups: Sequence[Group]) -> float:
+    """How many cells groups have."""
+    return float(sum(np.prod([float(len(one)) for one in present]) for _, present in groups))
+
+
+def whole_trees(trees: Sequence[Terms], near: Sequence[Cells]) -> list[Group]:
+    """Every tree that some alternative moves, in one piece."""
+    groups = [(terms, _present(terms, near)) for terms in trees]
+    return [(terms, present) for terms, present in groups if any(len(one) > 1 for one in present)]
+
+
+def split_groups(groups: Sequence[Group], near: Sequence[Cells], most: int) -> list[Group]:
+    """The same in as few pieces as have at most so many cells, as far as leaves allow."""
+    pieces: list[Group] = []
+    for terms, present in groups:
+        if len(terms.paths.value) == 1 or np.prod([float(len(one)) for one in present]) <= most:
+            pieces.append((terms, present))
+        else:
+            pieces += split_groups(whole_trees(terms.halves, near), near, most)
+    return pieces
 
 
 def _present(terms: Terms, near: Sequence[Cells]) -> list[IntArray]:
-    """The classes of every asked column that some alternative has."""
     paths = terms.paths
     return [np.unique(one[near[column].codes]) for one, column in zip(paths.classes, paths.columns, strict=True)]
 
 
-def _groups(terms: Terms, near: Sequence[Cells], most: int) -> list[tuple[Terms, list[IntArray]]]:
-    """A tree as few groups of leaves with at most so many cells, and what is present of them."""
-    present = _present(terms, near)
-    if len(terms.paths.value) == 1 or np.prod([float(len(one)) for one in present]) <= most:
-        return [(terms, present)]
-    return [group for half in terms.halves for group in _groups(half, near, most)]
-
-
-def make_tables(
-    trees: Sequence[Terms], statement: Statement, near: Sequence[Cells], *, margins: FloatArray, most: int
-) -> Tables:
-    """Evaluate all trees that some alternative moves.
+def make_tables(groups: Sequence[Group], statement: Statement, near: Sequence[Cells], *, margins: FloatArray) -> Tables:
+    """Evaluate groups of leaves on all their cells.
 
     Args:
-        trees: of the forest.
+        groups: all leaves that some alternative moves.
         statement: the inequalities.
         near: the alternatives of every column.
         margins: the statement's margins at the row.
-        most: cells per group.
     """
-    moving = [column for column, cells in enumerate(near) if len(cells.codes) > 1]
-    groups, values = [], []
-    for terms in trees:
-        outputs = np.flatnonzero(statement.outputs[:, terms.paths.outputs].any(axis=0))
-        if not outputs.size or not np.isin(terms.paths.columns, moving).any():
-            continue
-        for group, present in _groups(terms, near, most):
-            if any(len(one) > 1 for one in present):
-                groups.append((group, present))
-                values.append(_evaluate(group, present, outputs, statement))
+    values = [_evaluate(terms, present, statement) for terms, present in groups]
     starts = np.concatenate([[0], np.cumsum([len(one) for one in values])]).astype(np.intp)
+    moving = [column for column, cells in enumerate(near) if len(cells.codes) > 1]
     axes = tuple(_axis(column, near[column], groups, starts) for column in moving)
-    table = np.concatenate(values) if values else np.empty((0, len(margins)))
+    table = np.concatenate([np.empty((0, len(margins))), *values])
     number = np.repeat(np.arange(len(groups)), np.diff(starts)).astype(np.int32)
     tables = Tables(axes, starts[:-1], number, table, np.zeros(len(margins)))
-    return Tables(axes, starts[:-1], number, table, margins - tables.margins([near[c].own for c in moving]))
+    return replace(tables, rest=margins - tables.margins([near[column].own for column in moving]))
 
 
-def _evaluate(terms: Terms, present: list[IntArray], outputs: IntArray, statement: Statement) -> FloatArray:
+def _evaluate(terms: Terms, present: list[IntArray], statement: Statement) -> FloatArray:
     """(cells, inequalities)."""
     paths = terms.paths
+    outputs = np.flatnonzero(statement.outputs[:, paths.outputs].any(axis=0))
     values = terms.grid(present, outputs)
     weights = np.einsum("io,ik->koi", statement.outputs[:, paths.outputs[outputs]], statement.columns[:, paths.columns])
     sums: FloatArray = values.reshape(len(values), -1) @ weights.reshape(values.shape[1] * len(outputs), -1)
     return sums
 
 
-def _axis(column: int, cells: Cells, groups: list[tuple[Terms, list[IntArray]]], starts: IntArray) -> Axis:
+def _axis(column: int, cells: Cells, groups: Sequence[Group], starts: IntArray) -> Axis:
     asking, rows, number = [], [], 1
     members = np.zeros(starts[-1], np.int32)
     steps = np.zeros((len(groups), len(cells.codes)), np.intp)

@@ -8,15 +8,13 @@ import numpy.typing as npt
 
 from attribound.checks import count, positive
 from attribound.errors import ArgumentError
-from attribound.forests.cells import Cells, Movement, make_cells, movements
+from attribound.forests.cells import Cells, Movement, movements, neighbours
 from attribound.forests.ensemble import BoolArray, FloatArray
 from attribound.forests.nearest import Sweep, Together, find_nearest, sweep_columns
 from attribound.forests.search import Budget
 from attribound.forests.shap import TreeShap
 from attribound.forests.sizes import size_named
 from attribound.forests.statements import Decision, decide, make_statements
-
-MOST_PAIRS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,32 +149,27 @@ def tolerance(
     )
     decision = decide(shap, values, target=target, side=side, threshold=threshold)
     statements = make_statements(forest, decision, keep, threshold=threshold)
-    near = _cells(shap, values, moves)
-    columns = _cells(shap, values, tuple(_freely(one) for one in moves))
+    near = neighbours(forest.axes, values, moves)
+    free = neighbours(forest.axes, values, tuple(_freely(one) for one in moves))
     parts = []
-    for statement, single, sweep in zip(
-        statements, sweep_columns(shap, statements, columns), sweep_columns(shap, statements, near), strict=True
-    ):
-        budget = Budget(most, seconds)
-        parts.append(
-            Part(
-                words=statement.words,
-                reason=None if statement.reason is None else forest.names[statement.reason],
-                columns=_columns(shap, values, moves, cells=columns, sweep=single),
-                together=find_nearest(shap, statement, near, sweep=sweep, size=measure, budget=budget),
-            )
+    for statement, sweep in zip(statements, sweep_columns(shap, statements, free), strict=True):
+        together = find_nearest(
+            shap,
+            statement,
+            near,
+            sweep=sweep.at(free, near),
+            size=measure,
+            budget=Budget(most, seconds),
         )
+        columns = _columns(shap, values, moves, cells=free, sweep=sweep)
+        reason = None if statement.reason is None else forest.names[statement.reason]
+        parts.append(Part(statement.words, reason, columns, together))
     return _sheet(shap, decision, tuple(parts), size)
 
 
 def _freely(movement: Movement) -> Movement:
     """As for a column that is looked at by itself: every value and missing included."""
     return Movement(1.0, movement.whole, movement.choices, missing=True)
-
-
-def _cells(shap: TreeShap, row: FloatArray, moves: Sequence[Movement]) -> tuple[Cells, ...]:
-    axes = shap.forest.axes
-    return tuple(make_cells(axis, float(value), move) for axis, value, move in zip(axes, row, moves, strict=True))
 
 
 def _sheet(shap: TreeShap, decision: Decision, parts: tuple[Part, ...], size: str) -> Sheet:

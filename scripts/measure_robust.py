@@ -29,12 +29,13 @@ PAIRS = [("trades", "adversarial"), ("igr", "trades"), ("igr-control", "trades")
 PAIRS += [("ig-norm", "trades"), ("igr", "noise")]
 K, STEPS, SEED, HELD = 1000, 40, 0, 250
 STRONG = Adversarial(epsilon=0.25, attack_steps=20, step_size=0.05)
-COMMAND = "python scripts/measure_robust.py --cifar10 DIR --items {items} --epsilon {epsilons} --also FILE"
+COMMAND = "python scripts/measure_robust.py --cifar10 DIR --items {items} --epsilon {epsilons}"
 ABOUT = """# Explanations of the robust CIFAR-10 models under attack
 
-Made by `{command}`. ResNet-20; saliency of the predicted class; l2 IFIA with the top-k loss, {steps} steps, only
-changes that keep the prediction; the first {items} test images. Top-1,000: mean share of the 1,000 largest of 3,072
-features that are kept, +- half of its 95 % interval (Student's t over images, one training each: the chance of another
+Made by `{command}`.
+ResNet-20; saliency of the predicted class; l2 IFIA with the top-k loss, {steps} steps, only changes
+that keep the prediction; the first {items} test images. Top-1,000: mean share of the 1,000 largest of 3,072 features
+that are kept, +- half of its 95 % interval (Student's t over images, one training each: the chance of another
 training is not in it). Accuracy: 10,000 test images; *own attack*: that of the model's training (its card says which);
 *20 steps*: first {held} test images, cross-entropy raised within l2 0.25. Nothing on this page is certified.
 """
@@ -118,6 +119,7 @@ def main() -> None:
     chosen = parser.parse_args()
     test = open_data(f"cifar10:{chosen.cifar10}", "test")
     command = COMMAND.format(items=chosen.items, epsilons=" ".join(f"{epsilon:g}" for epsilon in chosen.epsilon))
+    command += " --also FILE" if chosen.also else ""
     stored = json.loads(OUT.with_suffix(".json").read_text()) if OUT.with_suffix(".json").exists() else {}
     if stored.get("items") != chosen.items:
         stored = {"rows": {}}

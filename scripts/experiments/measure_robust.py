@@ -1,10 +1,9 @@
 """Explanations of the robust CIFAR-10 models under attack.
 
-`python scripts/experiments/measure_robust.py --cifar10 DIR`. Share of the 1,000 largest features of the saliency map
-that are kept after the l2 IFIA (top-k loss, Softplus while attacking), on the first test images; accuracy from the
-model's card, and under an attack of 20 steps that raises the cross-entropy. `--also FILE` measures a further ResNet-20,
-such as the control of IGR. Writes results/cifar10-robust.json and .md, row by row: run again to go on; rows of other
-weights are measured anew.
+`python scripts/experiments/measure_robust.py --cifar10 DIR`. Share of the 1,000 largest features of the saliency map that are kept after the l2 IFIA (top-k loss, Softplus while
+attacking), on the first test images; accuracy from the model's card, and under an attack of 20 steps that raises the
+cross-entropy. `--also FILE` measures a further ResNet-20, such as the control of IGR.
+Writes results/cifar10-robust.json and .md, image by image: run again to go on; rows of other weights are measured anew.
 """
 
 import argparse
@@ -15,41 +14,37 @@ from pathlib import Path
 from typing import Any
 
 from scipy import stats
-from torch import nn
+from torch import Tensor, nn
 
 import attribound as ab
 from attribound.data import Arrays, Dataset, open_data
 from attribound.hashes import model_hash
-from attribound.models import card, load_model, load_shipped
+from attribound.models import SHIPPED, card, load_model, load_shipped
 from attribound.training import Adversarial, accuracy, attacked_accuracy
 
 OUT = Path(__file__).parents[2] / "results" / "cifar10-robust"
 FAMILY = "cifar10-resnet20"
-MODELS = [FAMILY, *(f"{FAMILY}-{name}" for name in ("adversarial", "trades", "igr", "ig-norm", "noise"))]
+MODELS = [name for name in SHIPPED if name.startswith(FAMILY)]
 PAIRS = [("trades", "adversarial"), ("igr", "trades"), ("igr-control", "trades"), ("igr", "igr-control")]
 PAIRS += [("ig-norm", "trades"), ("igr", "noise")]
 K, STEPS, SEED, HELD = 1000, 40, 0, 250
 STRONG = Adversarial(epsilon=0.25, attack_steps=20, step_size=0.05)
-COMMAND = "python scripts/experiments/measure_robust.py --cifar10 DIR --items {items} --epsilon {epsilons} --also FILE"
+COMMAND = "python scripts/experiments/measure_robust.py --cifar10 DIR --items {items} --epsilon {epsilons}"
 ABOUT = """# Explanations of the robust CIFAR-10 models under attack
 
-Made by `{command}`. ResNet-20; saliency of the predicted class; l2 IFIA with the top-k loss, {steps} steps, only
-changes that keep the prediction; the first {items} test images. Top-1,000: mean share of the 1,000 largest of 3,072
-features that are kept, +- half of its 95 % interval (Student's t over images, one training each: the chance of another
+Made by `{command}`.
+ResNet-20; saliency of the predicted class; l2 IFIA with the top-k loss, {steps} steps, only changes
+that keep the prediction; the first {items} test images. Top-1,000: mean share of the 1,000 largest of 3,072 features
+that are kept, +- half of its 95 % interval (Student's t over images, one training each: the chance of another
 training is not in it). Accuracy: 10,000 test images; *own attack*: that of the model's training (its card says which);
 *20 steps*: first {held} test images, cross-entropy raised within l2 0.25. Nothing on this page is certified.
 """
 
 
-def measure(model: nn.Module, test: Dataset, epsilon: float, items: int) -> dict[str, Any]:
-    """Top-k and Kendall's tau after the attack, image by image."""
-    field = ab.Saliency(model)
-    options: dict[str, Any] = {"epsilon": epsilon, "k": K, "steps": STEPS, "seed": SEED}
-    scores = [ab.attack(field, test.input(item), **options).score for item in range(items)]
-    return {
-        "top_k": [round(score.top_k(K), 4) for score in scores],
-        "kendall": [round(score.kendall, 4) for score in scores],
-    }
+def attack(model: nn.Module, image: Tensor, epsilon: float) -> dict[str, float]:
+    """Top-k and Kendall's tau after the attack on one image."""
+    score = ab.attack(ab.Saliency(model), image, epsilon=epsilon, k=K, steps=STEPS, seed=SEED).score
+    return {"top_k": round(score.top_k(K), 4), "kendall": round(score.kendall, 4)}
 
 
 def accuracies(model: nn.Module, test: Dataset, stated: dict[str, Any]) -> dict[str, float | None]:
@@ -98,33 +93,42 @@ def difference(one: dict[str, Any], two: dict[str, Any], epsilon: float) -> str:
     return "{:+.3f} +- {:.3f}".format(*mean([a - b for a, b in zip(first, second, strict=True)]))
 
 
+def fill(name: str, model: nn.Module, stated: dict[str, Any], test: Dataset, stored: dict[str, Any]) -> None:
+    """Measure what a model's row lacks, and save after every image."""
+    row = stored["rows"].get(name, {})
+    if row.get("sha256") != model_hash(model):
+        row = {"sha256": model_hash(model), "accuracy": accuracies(model, test, stated), "attacked": {}}
+    stored["rows"][name] = row
+    for epsilon in stored["epsilons"]:
+        scores = row["attacked"].setdefault(f"{epsilon:g}", {"top_k": [], "kendall": []})
+        for item in range(len(scores["top_k"]), stored["items"]):
+            for kind, value in attack(model, test.image(item), epsilon).items():
+                scores[kind].append(value)
+            OUT.with_suffix(".json").write_text(json.dumps(stored) + "\n")
+        print(name, epsilon, mean(scores["top_k"]), row["accuracy"], flush=True)
+
+
 def main() -> None:
-    """Measure what has no row yet."""
+    """Measure what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cifar10", required=True, help="folder with CIFAR-10's batches")
     parser.add_argument("--items", type=int, default=50)
     parser.add_argument("--epsilon", type=float, nargs="*", default=[0.25])
+    parser.add_argument("--only", nargs="*", default=MODELS, help="only these shipped models")
     parser.add_argument("--also", type=Path, nargs="*", default=[], help="weights of further ResNet-20s, cards beside")
     chosen = parser.parse_args()
     test = open_data(f"cifar10:{chosen.cifar10}", "test")
-    command = COMMAND.format(items=chosen.items, epsilons=" ".join(f"{one:g}" for one in chosen.epsilon))
+    command = COMMAND.format(items=chosen.items, epsilons=" ".join(f"{epsilon:g}" for epsilon in chosen.epsilon))
+    command += " --also FILE" if chosen.also else ""
     stored = json.loads(OUT.with_suffix(".json").read_text()) if OUT.with_suffix(".json").exists() else {}
     if stored.get("items") != chosen.items:
         stored = {"rows": {}}
-    stored |= {"command": command, "items": chosen.items, "epsilons": chosen.epsilon}
-    subjects = {name: (load_shipped(name), card(name)) for name in MODELS}
+    stored |= {"command": command, "items": chosen.items, "held": HELD, "epsilons": chosen.epsilon}
+    for name in chosen.only:
+        fill(name, load_shipped(name), card(name), test, stored)
     for path in chosen.also:
-        subjects[path.stem] = (load_model(str(path), "resnet20"), json.loads(path.with_suffix(".json").read_text()))
-    for name, (model, stated) in subjects.items():
-        row = stored["rows"].get(name, {})
-        if row.get("sha256") != model_hash(model):
-            row = {"sha256": model_hash(model), "accuracy": accuracies(model, test, stated), "attacked": {}}
-        for epsilon in chosen.epsilon:
-            if f"{epsilon:g}" not in row["attacked"]:
-                row["attacked"][f"{epsilon:g}"] = measure(model, test, epsilon, chosen.items)
-                print(name, epsilon, mean(row["attacked"][f"{epsilon:g}"]["top_k"]), row["accuracy"], flush=True)
-        stored["rows"][name] = row
-        OUT.with_suffix(".json").write_text(json.dumps(stored) + "\n")
+        stated = json.loads(path.with_suffix(".json").read_text())
+        fill(path.stem, load_model(str(path), "resnet20"), stated, test, stored)
     OUT.with_suffix(".md").write_text(page(stored))
 
 

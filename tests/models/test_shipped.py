@@ -1,6 +1,8 @@
 """Shipped weights: small, with cards, as good as the cards say."""
 
+from dataclasses import asdict
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +10,7 @@ from attribound.data import open_data
 from attribound.errors import ArgumentError
 from attribound.models import SHIPPED, card, load_shipped
 from attribound.noise import Gaussian
-from attribound.training import accuracy
+from attribound.training import accuracy, make_phase, read_recipe
 
 MNIST = [name for name in SHIPPED if name.startswith("mnist")]
 
@@ -32,7 +34,15 @@ FLOORS = {
     "cifar10-resnet20": 0.87,
     "cifar10-resnet20-noise": 0.70,
     "cifar10-resnet20-consistency": 0.75,
+    "cifar10-resnet20-trades": 0.80,
+    "cifar10-resnet20-igr": 0.75,
 }
+ATTACKED = {
+    "cifar10-resnet20-trades": "cifar10-trades",
+    "cifar10-resnet20-igr": "cifar10-igr",
+}
+"""Models that were trained under attack by a recipe."""
+RECIPES = Path(__file__).parents[2] / "examples" / "recipes"
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -45,12 +55,22 @@ def test_cards(name) -> None:
     load_shipped(name)
 
 
+@pytest.mark.parametrize(("name", "recipe"), ATTACKED.items())
+def test_cards_of_attacked_models_tell_their_recipe(name, recipe) -> None:
+    stated = card(name)
+    (phase,) = (make_phase(settings) for settings in read_recipe(RECIPES / f"{recipe}.toml"))
+    assert stated["objective"] == repr(phase.objective)
+    assert stated["schedule"] == asdict(phase.schedule)
+    assert f"{recipe}.toml" in stated["command"]
+    assert 0.5 < stated["test_accuracy_attacked"] < stated["test_accuracy"]
+
+
 def test_everything_shipped_is_small() -> None:
     files = [
         *(resources.files("attribound.models") / "weights").iterdir(),
         resources.files("attribound.data") / "mnist-sample.npz",
     ]
-    assert sum(len(file.read_bytes()) for file in files) < 10_000_000
+    assert sum(len(file.read_bytes()) for file in files) < 15_000_000
 
 
 def test_unknown_model() -> None:

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from attribound.errors import ArgumentError, StoredDataError
+from attribound.file_quota import check_bytes, read_bytes, shown
 from attribound.forests.axes import Axis, make_axes
 from attribound.forests.ensemble import Ensemble, FloatArray, IntArray
 from attribound.forests.grids import Terms
 from attribound.forests.paths import make_paths
 from attribound.forests.reader import SUFFIXES, read_file, read_sklearn
-from attribound.limits import check_bytes, read_bytes, shown
 
 PRECISION = {"xgboost": 1e-6}
 """How closely a library computes its values, relative to the sum of the trees' largest leaves: float32 sums."""

@@ -5,7 +5,7 @@ import numpy as np
 from attribound.errors import StoredDataError
 from attribound.forests.described import Described, Splits, decides, named
 from attribound.forests.ensemble import BoolArray, Missing, tree_order
-from attribound.texts import printable
+from attribound.sanitise import printable
 
 _MISSING = (Missing.AS_ZERO, Missing.WITH_ZERO, Missing.OWN)
 """LightGBM's types of missing cells, by number."""

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from attribound.errors import ArgumentError, StoredDataError
+from attribound.file_quota import reason
 from attribound.forests.described import Described, Splits
 from attribound.forests.ensemble import Ensemble, FloatArray, IntArray, Missing, Nodes
 from attribound.forests.lightgbm_file import describe_lightgbm
 from attribound.forests.xgboost_file import describe_xgboost
-from attribound.limits import reason
 
 SUFFIXES = (".json", ".ubj", ".txt")
 _BY_LIST = 2

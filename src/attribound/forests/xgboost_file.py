@@ -9,7 +9,7 @@ from attribound.errors import StoredDataError
 from attribound.forests import ubjson
 from attribound.forests.described import Described, decides, named
 from attribound.forests.ensemble import Missing, tree_order
-from attribound.texts import printable
+from attribound.sanitise import printable
 
 
 def describe_xgboost(content: bytes, *, binary: bool) -> Described:

@@ -14,7 +14,7 @@ from attribound import cli
 from attribound.certificates.record import Failure
 from attribound.runs import RunConfig, Store
 from attribound.runs.engines import Local
-from attribound.runs.gate import Asked, Case, Gate, judge
+from attribound.runs.gate import Asked, Gate, GatedInput, judge
 from attribound.runs.gate_files import junit, markdown, sarif
 from attribound.runs.markdown import escaped
 from attribound.runs.runner import prepare
@@ -243,7 +243,7 @@ def test_exit_codes_and_files(run, tmp_path, capsys) -> None:
 
 
 def test_nine_of_ten_are_nine_tenths() -> None:
-    cases = [Case(item, "certified" if item < 9 else "uncertified") for item in range(10)]
+    cases = [GatedInput(item, "certified" if item < 9 else "uncertified") for item in range(10)]
     for inputs in (10, 70):
         many = cases * (inputs // 10)
         gate = Gate("run", RunConfig(model="m", data="d"), Asked(0.8, 0.1, 0.9), many, 0, 1e-3, None, None)

@@ -122,6 +122,8 @@ def verify(
 def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:
     """Derive a certificate's numbers anew; with an opener, sample it again."""
     from attribound.certificates import verify
+    from attribound.certificates.statements.registry import words
+    from attribound.sanitise import printable
 
     outcome = verify(path)
     certificate, problems, remarks = outcome.certificate, list(outcome.problems), list[str]()
@@ -144,6 +146,8 @@ def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:
             print(f"{path}: {line}")
         if not problems:
             print(f"{path}: every number follows from its evidence. {certificate!r}")
+            for about, text in words(certificate).items():
+                print(printable(f"{about}: {text}"))
 
     answer(value, as_json, lines)
     if problems:

@@ -8,8 +8,10 @@ from typing import Any, final
 import numpy as np
 
 from attribound.certificates.answers import StatedReason
+from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import Failure, shown_claims
+from attribound.certificates.statements.registry import words
 from attribound.rounding import exact_text, lower_quantile, upper_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
@@ -44,6 +46,7 @@ class Summary:
         attacked: attacked inputs, violated certificates, median gap between found and certified cosine.
         seconds: work in all.
         claims: what authors state about limits that they say they proved.
+        example: what every statement says about the first certified input, a line each.
     """
 
     config: RunConfig
@@ -63,6 +66,7 @@ class Summary:
     attacked: dict[str, Any] | None
     seconds: float
     claims: list[str]
+    example: dict[str, str]
 
     @property
     def total(self) -> int:
@@ -103,6 +107,7 @@ class Tally:
         self.stated = list[tuple[StatedReason, ...]]()
         self.correct, self.seconds = 0, 0.0
         self.claims: dict[str, None] = {}
+        self.example: dict[str, str] = {}
 
     def take(self, one: ProvedRecord | Failure) -> None:
         """Count one record."""
@@ -126,6 +131,8 @@ class Tally:
             self.correct += self.right[-1] and record.status != "uncertified"
         if record.stated_reasons:
             self.stated.append(record.stated_reasons)
+        if not self.example and record.status != "uncertified":
+            self.example = {"item": str(record.item), **words(Certificate(record))}
         if record.reason:
             _note(self.reasons, record.item, record.reason)
         if one.doubts:
@@ -151,6 +158,7 @@ class Tally:
             attacked=_attacked(findings),
             seconds=self.seconds,
             claims=shown_claims(self.claims),
+            example=self.example,
         )
 
 

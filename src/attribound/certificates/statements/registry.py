@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attribound.bounds.registry import FACTS
 from attribound.bounds.shares import claim
 from attribound.certificates.statements.base import COSINES, Asking, Statement
 from attribound.certificates.statements.cells import Cells
@@ -38,6 +39,9 @@ def register_statement(statement: type[Statement], *, shares: Mapping[str, float
     """
     if STATEMENTS.setdefault(statement.name, statement) is not statement:
         raise ArgumentError(f"there is a statement called {statement.name!r} already")
+    for fact in statement.facts:
+        if FACTS.setdefault(fact.name, fact) is not fact:
+            raise ArgumentError(f"there is a fact called {fact.name!r} already")
     for name, share in shares.items():
         claim(name, share)
     return statement

@@ -278,6 +278,8 @@ def _examples(store: Store, audit: Audit) -> list[dict[str, Any]]:
 
 def _example(audit: Audit, row: int, detail: dict[str, Any]) -> dict[str, Any]:
     found = _row(audit, row) | {"pictures": detail["pictures"], "over": "cells" in detail, "mask": None, "features": []}
+    note = "" if audit.run.word == "certified" else f"{audit.run.word.upper()}: "
+    found["said"] = {about: note + text for about, text in detail["said"].items()}
     found["cosines"] = detail["cosines"]
     found["change"] = detail.get("change")
     votes = detail["votes"]

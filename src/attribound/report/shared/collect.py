@@ -12,8 +12,10 @@ import numpy as np
 from msgspec import Struct
 
 from attribound.bounds.orders import Orders
+from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import Record
+from attribound.certificates.statements.registry import words
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.files import read_text
 from attribound.report.shared.curves import Proofs, prove
@@ -65,6 +67,7 @@ class Collected:
         drawn: those of them that can be opened.
         trusted: by drawn row, which cells are proved up to which epsilon; see `report.trust`.
         reasons: by drawn row, up to which epsilon each of its counted features provably stays one of the largest.
+        said: by drawn row, what every statement says about it, a line each.
         findings: what attacks found, by row.
         classes: names of the classes; may be shorter than their number.
         features: names of the features, for tables; may be empty.
@@ -82,6 +85,7 @@ class Collected:
     drawn: list[int]
     trusted: dict[int, dict[str, Any]]
     reasons: dict[int, dict[int, float]]
+    said: dict[int, dict[str, str]]
     findings: dict[int, Finding]
     classes: list[str]
     features: list[str]
@@ -152,6 +156,7 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
             if (found := trust(record, proofs.scale.digits, len(drawn))) is not None
         },
         reasons={row: _reaches(record) for row, record in reader.records.items()},
+        said={row: words(Certificate(record)) for row, record in reader.records.items()},
         findings={place[item]: one for item, one in findings.items() if item in place},
         classes=_names(store.recall("classes")),
         features=_names(store.recall("features")),

@@ -31,6 +31,7 @@ def _detail(arrays: dict[str, FloatArray], run: Collected, row: int, budget: int
         "pictures": {},
         "cosines": _cosines(maps, run, row),
         "curve": run.proofs.curves.get(row, []),
+        "said": run.said.get(row, {}),
     }
     if any(values.ndim == 1 or not images.is_picture(values) for values in maps.values()):
         return found | _features(maps, run, run.reasons.get(row, {}))

@@ -115,6 +115,8 @@ function enlarge(row) {
   if (!at("large").open) at("large").showModal();
   drawCurve(row);
   drawFeatures(row, at("large-features"), 24);
+  const lines = Object.entries(data.details[row].said), note = data.guaranteed ? "" : `${data.word.toUpperCase()}: `;
+  at("large-said").replaceChildren(...lines.map(([about, text]) => make("div", {}, make("dt", { text: about }), make("dd", { text: note + text }))));
   at("before").disabled = neighbour(-1) === undefined;
   at("after").disabled = neighbour(1) === undefined;
 }

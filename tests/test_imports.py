@@ -16,6 +16,7 @@ ROOMS = (
     "rounding",
     "texts",
     "suggest",
+    "plugins",
     "files",
     "limits",
     "hashes",
@@ -51,6 +52,7 @@ HOMES = {
     "captum": {"fields/captum.py"},
     "gx2": {"bounds/paper.py"},
     "jinja2": {"report/templating.py"},
+    "onnxruntime": {"models/onnx.py"},
     "matplotlib": {"report/plots.py"},
     "plotly": set(),
     "ray": {"runs/engines/ray.py"},
@@ -69,7 +71,7 @@ FLOORS = {
 }
 """Libraries that belong to some rooms only."""
 
-WITHOUT_TORCH = ("errors", "checks", "rounding", "files", "suggest", "bounds", "forests")
+WITHOUT_TORCH = ("errors", "checks", "rounding", "files", "suggest", "plugins", "bounds", "forests")
 
 
 def modules() -> dict[str, Path]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attribound.bounds.registry import FACTS
 from attribound.bounds.shares import claim
 from attribound.certificates.statements.base import Asking, Statement
 from attribound.certificates.statements.cells import Cells
@@ -11,21 +12,25 @@ from attribound.certificates.statements.error_bars import Intervals
 from attribound.certificates.statements.prediction import Prediction
 from attribound.certificates.statements.reasons import TopReasons
 from attribound.errors import ArgumentError
+from attribound.plugins import Registry
 
 if TYPE_CHECKING:
     from attribound.certificates.certificate import Certificate
     from attribound.sampling.statistic import Statistic
 
-STATEMENTS: dict[str, type[Statement]] = {
-    statement.name: statement
-    for statement in (
-        Cosine,
-        Prediction,
-        Intervals,
-        Cells,
-        TopReasons,
-    )
-}
+STATEMENTS: Registry[type[Statement]] = Registry(
+    "statement",
+    {
+        statement.name: statement
+        for statement in (
+            Cosine,
+            Prediction,
+            Intervals,
+            Cells,
+            TopReasons,
+        )
+    },
+)
 """Every statement, in the order in which statistics see draws; a new one adds a file and a line here."""
 
 
@@ -36,11 +41,11 @@ def register_statement(statement: type[Statement], *, shares: Mapping[str, float
         statement: the class.
         shares: by the name of each fact that its statistics prove; they come out of the reserve.
     """
-    if STATEMENTS.setdefault(statement.name, statement) is not statement:
-        raise ArgumentError(f"there is a statement called {statement.name!r} already")
     for name, share in shares.items():
         claim(name, share)
-    return statement
+    for fact in statement.facts:
+        FACTS.register(fact.name, fact)
+    return STATEMENTS.register(statement.name, statement)
 
 
 def ask(asked: Mapping[str, Any], asking: Asking) -> list[Statement]:

@@ -1,8 +1,10 @@
-"""Run by test_extend.py with an extended copy of the package: certify with everything that was added."""
+"""Run by test_extend.py beside a package of its own: certify with everything that it adds, found by name."""
 
+import importlib
 import json
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -10,11 +12,16 @@ import numpy as np
 import torch
 from torch import nn
 
+import attribound as ab
 from attribound.attacks import attack
-from attribound.bounds import Closeness, Evidence, Length, Spread
+from attribound.bounds import RULES, Closeness, Evidence, Length, Spread
+from attribound.bounds.shares import SHARES
 from attribound.certificates import Certificate, verify, verify_record
+from attribound.certificates.statements.registry import STATEMENTS
 from attribound.certification.certifier import certify
 from attribound.data import open_data
+from attribound.data.specs import READERS
+from attribound.errors import ArgumentError
 from attribound.fields import Saliency, Unit, make_field
 from attribound.noise import Gaussian, parse_noise
 from tests.problems import AbsFirst
@@ -22,6 +29,8 @@ from tests.sampling.running import default_statistics
 
 HOME = Path(sys.argv[1])
 torch.set_num_threads(1)
+assert not [name for name in sys.modules if name.startswith("my_package")], "nothing is loaded before it is asked for"
+COSINE_AT, COSINES = (0.1, 0.25, 0.5), (0.8, 0.9)
 WIDTHS = (math.sqrt(0.4), math.sqrt(1.6))
 
 
@@ -68,19 +77,28 @@ def cases() -> dict:
 
 
 def rule() -> dict:
-    certificate = certify(
-        Unit(Saliency(AbsFirst())), torch.tensor([1.2, 0.1]), 0, noise=Gaussian(0.5), samples=2048, seed=0
+    plain, asked = (
+        certify(
+            Unit(Saliency(AbsFirst())), torch.tensor([1.2, 0.1]), 0, noise=Gaussian(0.5), samples=2048, seed=0, **more
+        )
+        for more in ({}, {"axis": True})
     )
+    unchanged = all(asked.record.facts[name] == fact for name, fact in plain.record.facts.items())
+    importlib.import_module("my_package.cone")
+    certificate = asked.stating(COSINE_AT, COSINES)
     cosines = certificate.evidence.cosines(0.05)
     facts = {**certificate.record.facts, "axis": {"lower": 1.5}}
     forged = Certificate(msgspec.structs.replace(certificate.record, facts=facts))
     return {
         "problems": stored(certificate, "rule.json"),
+        "unchanged": unchanged,
+        "answer": certificate.record.stated_answers["axis"],
         "facts": list(certificate.record.facts),
         "cone": float(cosines["cone"]),
         "tight": float(cosines["tight"]),
         "forged": verify_record(forged).problems,
-        "shares": math.fsum(one.share for one in default_statistics(cells=(0.5,), intervals=True)),
+        "shares": math.fsum(one.share for one in default_statistics(cells=(0.5,), intervals=True, axis=True)),
+        "spent": math.fsum(SHARES.values()),
     }
 
 
@@ -90,12 +108,38 @@ def field() -> dict:
     x = torch.rand(1, 4, 4, generator=torch.Generator().manual_seed(1)) * 3
     certificate = certify(make_field(model, "bands"), x, noise=Gaussian(0.1), samples=512, seed=0)
     centred = certify(make_field(model, "bands", maps=["centred"]), x, noise=Gaussian(0.1), samples=64, seed=0)
+    paired = certify(make_field(model, "bands", maps=["paired"]), x, noise=Gaussian(0.1), samples=64, seed=0)
     return {
         "shape": list(certificate.attribution.shape),
         "problems": stored(certificate, "field.json"),
         "attribution": certificate.record.attribution,
         "max_epsilon": certificate.max_epsilon(0.5),
         "centred": list(centred.record.maps),
+        "paired": list(paired.record.maps),
+        "paired_shape": list(paired.attribution.shape),
+    }
+
+
+def refused(do: Callable[[], object]) -> str:
+    """What is said in place of an answer."""
+    try:
+        do()
+    except ArgumentError as error:
+        return str(error)
+    return ""
+
+
+def broken() -> dict:
+    """Plug-ins that keep no promise, and names that are taken."""
+    model = AbsFirst()
+    return {
+        "missing": refused(lambda: parse_noise("broken:0.5")),
+        "silent": refused(lambda: make_field(model, "silent")),
+        "unknown": refused(lambda: parse_noise("nobody:0.5")),
+        "taken": refused(lambda: ab.register_reader("npz", READERS["csv"])),
+        "named": refused(lambda: ab.register_field("a:b", make_field)),
+        "rule": refused(lambda: ab.register_rule(RULES[0])),
+        "share": refused(lambda: ab.register_statement(STATEMENTS["cells"], shares={"much": 0.2})),
     }
 
 
@@ -132,6 +176,8 @@ print(
             "field": field(),
             "attack": attacked(),
             "reader": reader(),
+            "loaded": sorted(name for name in sys.modules if name.startswith("my_package")),
+            "broken": broken(),
         }
     )
 )

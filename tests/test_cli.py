@@ -189,7 +189,7 @@ def test_version_and_no_arguments(capsys) -> None:
 
 
 def test_choices_are_the_registries() -> None:
-    assert list(choices.Method) == list(METHODS)
+    assert list(choices.METHODS) == list(METHODS)
     assert list(choices.Budget) == list(BUDGETS)
     assert list(choices.NoiseKind) == list(LAWS)
     assert set(choices.ObjectiveName) == set(NAMES)

@@ -1,4 +1,4 @@
-"""docs/extend.md, executed: its files and registry lines in a copy of the package, and certificates made with them."""
+"""docs/extend, executed: a package outside of ours, found by its entry points, and certificates made with it."""
 
 import json
 import os
@@ -6,70 +6,53 @@ import re
 import shutil
 import subprocess
 import sys
-from fractions import Fraction
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "extend.md").read_text()
+PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs" / "extend").glob("*.md"))}
 BLOCK = re.compile(r'```(\w+) title="([^"]+)"\n(.*?)```', re.DOTALL)
 PROGRAM = Path(__file__).parent / "extended.py"
+FILES = {name: text for page in PAGES.values() for kind, name, text in BLOCK.findall(page) if kind == "python"}
+BROKEN = {"law.broken": "my_package.gone", "field.silent": "my_package"}
+"""Promises that are not kept."""
 
 
-def blocks(kind: str) -> dict[str, str]:
-    return {path: text for found, path, text in BLOCK.findall(PAGE) if found == kind}
-
-
-FILES, REGISTRIES = blocks("python"), blocks("diff")
-
-
-def added(diff: str) -> list[str]:
-    """Lines that a registry gains, without the import that each needs."""
-    return [line[1:] for line in diff.splitlines() if line.startswith("+") and " import " not in line]
-
-
-def applied(text: str, diff: str) -> str:
-    """A file with a diff of the page applied: lines go below the one shown above, or in place of one removed."""
-    lines, place = text.splitlines(), None
-    for line in diff.splitlines():
-        mark, content = line[:1], line[1:]
-        if line == "...":
-            place = None
-        elif mark in (" ", "-"):
-            assert lines.count(content) == 1, f"{content!r} stands {lines.count(content)} times"
-            place = lines.index(content)
-            if mark == "-":
-                del lines[place]
-                place -= 1
-        else:
-            assert place is not None
-            place += 1
-            lines.insert(place, content)
-    return "\n".join(lines) + "\n"
+def entry_points() -> dict[str, str]:
+    """As the first page says them."""
+    (project,) = (text for kind, name, text in BLOCK.findall(PAGES["README"]) if name == "pyproject.toml")
+    return tomllib.loads(project)["project"]["entry-points"]["attribound"]
 
 
 @pytest.fixture(scope="module")
-def extended(tmp_path_factory) -> Path:
-    """A copy of the package with everything of the page in it."""
-    home = tmp_path_factory.mktemp("extended")
-    skip = shutil.ignore_patterns("__pycache__", "weights", "photos", "*.npz")
-    shutil.copytree(ROOT / "src" / "attribound", home / "src" / "attribound", ignore=skip)
-    for path, text in FILES.items():
-        assert not (home / path).exists(), f"{path} is there already"
-        (home / path).write_text(text)
-    for path, diff in REGISTRIES.items():
-        (home / path).write_text(applied((home / path).read_text(), diff))
+def installed(tmp_path_factory) -> Path:
+    """A folder with the package of the pages, as an installer leaves it."""
+    home = tmp_path_factory.mktemp("installed")
+    (home / "my_package").mkdir()
+    (home / "my_package" / "__init__.py").write_text("")
+    for name, text in FILES.items():
+        (home / name).write_text(text)
+    about = home / "my_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    lines = [f"{name} = {module}" for name, module in {**entry_points(), **BROKEN}.items()]
+    (about / "entry_points.txt").write_text("\n".join(["[attribound]", *lines, ""]))
     return home
 
 
+def environment(home: Path) -> dict[str, str]:
+    ours = [str(home), str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(ours), "OMP_NUM_THREADS": "1"}
+
+
 @pytest.fixture(scope="module")
-def outcome(extended) -> dict:
-    """What the program made with the extended package says."""
-    path = os.pathsep.join([str(extended / "src"), str(ROOT)])
+def outcome(installed: Path) -> dict:
+    """What the program made with the package says."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(PROGRAM), str(extended)],
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        [sys.executable, "-W", "error", str(PROGRAM), str(installed)],
+        env=environment(installed),
         capture_output=True,
         text=True,
         check=False,
@@ -78,29 +61,86 @@ def outcome(extended) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_every_extension_is_one_file_and_one_line() -> None:
-    """The table of shares, which conserves alpha, is the one registry where two lines change."""
-    assert len(FILES) == 6
-    shares = REGISTRIES["src/attribound/bounds/shares.py"]
-    others = {path: diff for path, diff in REGISTRIES.items() if diff != shares}
-    assert len(others) == len(FILES)
-    assert {path: len(added(diff)) for path, diff in others.items()} == dict.fromkeys(others, 1)
-    taken, given = (
-        sum(Fraction(value.replace(" ", "")) for value in re.findall(rf"^{mark}.*: ([\d /]+),", shares, re.MULTILINE))
-        for mark in ("-", r"\+")
+def command(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "attribound", *words],
+        env=environment(home),
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert taken == given > 0
 
 
-def test_the_page_is_written_like_the_house(extended) -> None:
+def test_every_kind_has_a_page_with_one_file_and_one_call() -> None:
+    assert set(PAGES) == {"README", "law", "rule", "statement", "field", "map", "attack", "reader"}
+    for name, page in PAGES.items():
+        files = [text for kind, _, text in BLOCK.findall(page) if kind == "python"]
+        calls = [re.findall(r"^(?:@|)register_\w+", text, re.MULTILINE) for text in files]
+        assert list(map(len, calls)) == ([] if name == "README" else [1]), name
+        assert name == "README" or f"register_{name}" in calls[0][0]
+    assert set(entry_points().values()) <= {name.removesuffix(".py").replace("/", ".") for name in FILES}
+
+
+def test_the_pages_are_written_like_the_house(installed: Path) -> None:
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent))
     if ruff is None:
         pytest.skip("ruff is not installed")
-    files = [str(extended / path) for path in FILES]
+    files = [str(installed / path) for path in FILES]
     config = str(ROOT / "pyproject.toml")
-    for command in (["check"], ["format", "--check"]):
-        done = subprocess.run([ruff, *command, "--config", config, *files], capture_output=True, text=True, check=False)
+    for words in (["check"], ["format", "--check"]):
+        done = subprocess.run([ruff, *words, "--config", config, *files], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
+
+
+def test_what_was_not_asked_for_is_not_loaded(outcome) -> None:
+    wanted = ("axis", "bands", "cone", "mixture", "npy", "one_feature", "paired")
+    assert outcome["loaded"] == ["my_package", *(f"my_package.{name}" for name in wanted)]
+
+
+def test_a_broken_plug_in_is_one_clear_line(outcome) -> None:
+    broken = outcome["broken"]
+    assert broken["missing"] == (
+        "cannot load the law 'broken' of the package my-package: ModuleNotFoundError: No module named 'my_package.gone'"
+    )
+    assert broken["silent"] == (
+        "the package my-package promises the field 'silent', but my_package does not register it"
+    )
+    assert broken["unknown"].startswith("expected a noise, uniform:RADIUS or gaussian:SIGMA")
+    assert broken["taken"] == "there is a data called 'npz' already"
+    assert "letters without ':' or spaces, got 'a:b'" in broken["named"]
+    assert broken["rule"] == "there is a rule called 'tight' already"
+    assert "expected a share of at most" in broken["share"]
+
+
+def test_everything_works_on_the_command_line(installed: Path) -> None:
+    run, own = str(installed / "run"), "my_package.bands:Bands"
+    words = ["certify", "--model", "mnist-cnn", "--data", "mnist-sample", "--items", "1", "--samples", "32"]
+    asked = ["--attribution", own, "--map", "paired", "--noise", "mixture:0.5", "--ask", "axis=yes", "--out", run]
+    done = command(installed, *words, *asked)
+    assert done.returncode == 0, done.stderr
+    assert command(installed, "verify", run).returncode == 0
+    again = command(installed, "verify", run, "--resample", "1")
+    assert again.returncode != 0
+    assert f"the record names the attribution '{own}', which is code: repeat it" in again.stdout + again.stderr
+    trusted = command(installed, "verify", run, "--resample", "1", "--attribution", own)
+    assert trusted.returncode == 0, trusted.stdout + trusted.stderr
+    attacked = command(installed, "attack", run, "--method", "one-feature", "--attribution", own, "--budget", "quick")
+    assert attacked.returncode == 0, attacked.stderr
+
+
+def test_own_code_that_is_no_field_is_refused_in_a_line(installed: Path) -> None:
+    (installed / "own.py").write_text("def none(model):\n    return model\n")
+    words = ["certify", "--model", "mnist-cnn", "--data", "mnist-sample", "--items", "1", "--out", "refused"]
+    for spec, message in (
+        ("own:none", "expected 'own:none' to make a field"),
+        ("own:gone", "cannot load the attribution 'own:gone'"),
+        ("nowhere_at_all:Field", "cannot load the attribution 'nowhere_at_all:Field'"),
+    ):
+        done = command(installed, *words, "--attribution", spec)
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 def test_a_new_law_certifies_and_is_read_back(outcome) -> None:
@@ -126,7 +166,9 @@ def test_a_new_rule_and_its_statistic_certify_and_are_read_back(outcome) -> None
     assert "axis" in rule["facts"]
     assert 0 < rule["cone"] <= rule["tight"] + 1e-9, "valid, and weaker than the tight theorem"
     assert rule["forged"], "a forged fact is found"
-    assert rule["shares"] <= 1.0
+    assert rule["shares"] <= rule["spent"] <= 1.0
+    assert rule["unchanged"], "asking for more changes nothing that was proved before"
+    assert 0 < rule["answer"]["projection"] <= 1
 
 
 def test_a_new_field_certifies_in_its_own_shape(outcome) -> None:
@@ -136,6 +178,11 @@ def test_a_new_field_certifies_in_its_own_shape(outcome) -> None:
     assert field["attribution"] == "bands"
     assert field["max_epsilon"] > 0
     assert field["centred"] == ["centred"]
+
+
+def test_a_new_map_is_a_shape_like_any_other(outcome) -> None:
+    assert outcome["field"]["paired"] == ["paired"]
+    assert outcome["field"]["paired_shape"] == [2]
 
 
 def test_a_new_attack_attacks(outcome) -> None:

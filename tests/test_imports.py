@@ -16,6 +16,7 @@ ROOMS = (
     "rounding",
     "sanitise",
     "suggest",
+    "plugins",
     "files",
     "file_quota",
     "hashes",
@@ -53,6 +54,7 @@ HOMES = {
     "captum": {"fields/captum.py"},
     "gx2": {"bounds/paper.py"},
     "jinja2": {"report/shared/templating.py"},
+    "onnxruntime": {"models/onnx.py"},
     "matplotlib": {"report/figures/plots.py"},
     "plotly": set(),
     "ray": {"runs/engines/ray.py"},
@@ -71,7 +73,7 @@ FLOORS = {
 }
 """Libraries that belong to some rooms only."""
 
-WITHOUT_TORCH = ("errors", "checks", "rounding", "files", "suggest", "bounds", "forests")
+WITHOUT_TORCH = ("errors", "checks", "rounding", "files", "suggest", "plugins", "bounds", "forests")
 
 
 def modules() -> dict[str, Path]:

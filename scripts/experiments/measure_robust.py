@@ -1,9 +1,10 @@
 """Explanations of the robust CIFAR-10 models under attack.
 
 `python scripts/experiments/measure_robust.py --cifar10 DIR`. Share of the 1,000 largest features of the saliency map
-that are kept after the l2 IFIA (top-k loss, Softplus while attacking), on the first test images; accuracy from the model's card, and under an attack of 20 steps that raises the
-cross-entropy. `--also FILE` measures a further ResNet-20, such as the control of IGR.
-Writes results/cifar10-robust.json and .md, image by image: run again to go on; rows of other weights are measured anew.
+that are kept after the l2 IFIA (top-k loss, Softplus while attacking), on the first test images; accuracy from the
+model's card, and under an attack of 20 steps that raises the cross-entropy. `--also FILE` measures a further ResNet-20,
+such as the control of IGR. Writes results/cifar10-robust.json and .md, image by image: run again to go on; rows of
+other weights are measured anew.
 """
 
 import argparse

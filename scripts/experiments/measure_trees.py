@@ -1,4 +1,6 @@
-"""Exact tolerances of tree ensembles: `python scripts/experiments/measure_trees.py --data DIR [--only NAME] [--items N]`.
+"""Exact tolerances of tree ensembles.
+
+`python scripts/experiments/measure_trees.py --data DIR [--only NAME] [--items N]`.
 
 DIR holds what `attribound data fetch german-credit DIR` and `attribound data fetch adult DIR` write. Every setting
 trains its model (seeds below), asks for each held-out row how far its first reason holds, hands the nearest change to
@@ -256,7 +258,8 @@ def markdown(results: dict[str, Any]) -> str:
 
 
 ABOUT = (
-    "Made by `python scripts/experiments/measure_trees.py --data DIR`. The first reason stays first; sizes in standard deviations",
+    "Made by `python scripts/experiments/measure_trees.py --data DIR`. The first reason stays first; sizes in standard",
+    "deviations",
     "of the training data, l2 unless `each`; processor seconds of one thread; at most 10 seconds a row. German credit",
     "(150 trees of depth 4, 700 applicants for training), Adult (`adult-4`: 150 trees of depth 4, `adult-6`: 300 of",
     "depth 6), breast cancer (80 trees of depth 3; 100 of depth 4 in the forest). Whole numbers move in whole numbers,",

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     __version__: str
     from attribound import bounds as bounds
     from attribound.attacks import attack as attack
+    from attribound.attacks import register_attack as register_attack
+    from attribound.bounds import register_law as register_law
+    from attribound.bounds import register_rule as register_rule
     from attribound.certificates.certificate import Certificate as Certificate
+    from attribound.certificates.statements.registry import register_statement as register_statement
     from attribound.certification.certifier import Certifier as Certifier
     from attribound.certification.certifier import certify as certify
     from attribound.certification.certifier import certify_batch as certify_batch
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from attribound.changes import Shift as Shift
     from attribound.changes import Warmth as Warmth
     from attribound.changes import Zoom as Zoom
+    from attribound.data import register_reader as register_reader
     from attribound.errors import AttriboundError as AttriboundError
     from attribound.fields import Absolute as Absolute
     from attribound.fields import Assumed as Assumed
@@ -49,8 +54,11 @@ if TYPE_CHECKING:
     from attribound.fields import Proved as Proved
     from attribound.fields import Saliency as Saliency
     from attribound.fields import Scaled as Scaled
+    from attribound.fields import Shap as Shap
     from attribound.fields import Tokens as Tokens
     from attribound.fields import Unit as Unit
+    from attribound.fields import register_field as register_field
+    from attribound.fields import register_map as register_map
     from attribound.fields.captum import Captum as Captum
     from attribound.forests import Forest as Forest
     from attribound.forests import TreeShap as TreeShap
@@ -83,7 +91,12 @@ _HOMES = {
     **dict.fromkeys(("Warmth", "Shift", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
-    "Function": "fields",
+    **dict.fromkeys(("Function", "Shap"), "fields"),
+    **dict.fromkeys(("register_law", "register_rule"), "bounds"),
+    **dict.fromkeys(("register_field", "register_map"), "fields"),
+    "register_attack": "attacks",
+    "register_reader": "data",
+    "register_statement": "certificates.statements.registry",
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),
     **dict.fromkeys(("Unit", "Clip", "Proved", "Assumed"), "fields"),
     **dict.fromkeys(("Absolute", "Centred", "Pooled", "Scaled", "Tokens", "Grouped"), "fields"),

@@ -3,7 +3,7 @@
 from attribound.attacks.base import Attack, AttackResult, Problem
 from attribound.attacks.direct import Direct
 from attribound.attacks.ifia import Ifia
-from attribound.attacks.launch import BUDGETS, METHODS, attack, make_attacks
+from attribound.attacks.launch import BUDGETS, METHODS, attack, make_attacks, register_attack
 from attribound.attacks.likelihood import Likelihood
 from attribound.attacks.random_directions import RandomDirections
 
@@ -19,4 +19,5 @@ __all__ = [
     "RandomDirections",
     "attack",
     "make_attacks",
+    "register_attack",
 ]

@@ -15,7 +15,7 @@ from attribound.bounds.paper import (
     norm_interval_paper,
 )
 from attribound.bounds.proportions import majority_needed, proportion_lower
-from attribound.bounds.registry import FACTS
+from attribound.bounds.registry import FACTS, register_rule
 from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.rules.curvature import cosine_bound_curvature, cosine_from_displacement, displacement_curvature
 from attribound.bounds.tight import cosine_bound, largest_moved_fraction, max_epsilon, min_radius, min_sigma
@@ -62,6 +62,7 @@ __all__ = [
     "parse_law",
     "proportion_lower",
     "register_law",
+    "register_rule",
     "shift_size",
     "sign_kept",
     "spend",

@@ -174,7 +174,7 @@ def _overstatements(certificate: Certificate) -> list[str]:
     """Stated answers that are larger than what the evidence gives, and names that it does not give."""
     record = certificate.record
     problems = [problem for one in STATEMENTS.values() for problem in one.problems(certificate)]
-    unknown = set(record.stated_answers) - set(STATEMENTS)
+    unknown = {name for name in record.stated_answers if name not in STATEMENTS}
     problems += [f"answers {name}, which is no known statement" for name in sorted(unknown)]
     for name, stated, derived in (
         ("rule", record.rule, certificate.rule),

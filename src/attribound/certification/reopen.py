@@ -12,12 +12,16 @@ from torch import Tensor, nn
 from attribound.certificates.subject import Subject
 from attribound.data import Dataset, fitted, open_data, runs_code
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
-from attribound.fields import Bounded, make_field
+from attribound.fields import Bounded, make_field, names_code
 from attribound.fields.base import Output
 from attribound.fields.families import Around
 from attribound.hashes import input_hash, model_hash
 from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_model
+from attribound.models.forest import FOREST_SUFFIXES
 from attribound.noise import Noise, parse_noise
+
+_DATA_ONLY = (".safetensors", ".onnx", *FOREST_SUFFIXES)
+"""Files whose loading executes nothing that they hold."""
 
 
 @final
@@ -45,6 +49,7 @@ class Opener:
         arch: str | None = None,
         denoiser: str | None = None,
         data: str | None = None,
+        attribution: str | None = None,
         trust: bool = False,
     ) -> None:
         """What the user repeats, because no file may choose it.
@@ -54,8 +59,10 @@ class Opener:
             arch: architecture of a file of weights.
             denoiser: the denoiser in front of it: needed where the model had no name.
             data: the data: needed where they had no name.
+            attribution: the attribution: needed where it is the user's own code.
             trust: load programs (TorchScript, exported) too.
         """
+        self._attribution = attribution
         self._model, self._arch, self._denoiser, self._data, self._trust = model, arch, denoiser, data, trust
         self._networks: dict[tuple[str, str | None, str | None], nn.Module] = {}
         self._sources: dict[str, Dataset] = {}
@@ -63,15 +70,21 @@ class Opener:
     def __call__(self, subject: Subject) -> Opened:
         """The field, input and noise of a subject; a model or input with another hash is refused."""
         named = _named(subject, self._model, self._arch, self._data)
+        if names_code(subject.attribution) and self._attribution != subject.attribution:
+            raise ArgumentError(
+                f"the record names the attribution {subject.attribution!r}, which is code: repeat it as --attribution "
+                f"if you trust it"
+            )
         if self._denoiser is not None:
             named = msgspec.structs.replace(named, denoiser=self._denoiser)
         network, source = self._network(named), self.source(named.data)
-        code = code_hash(named.model, named.arch)
+        field = open_field(named, network)
+        code = code_hash(named.model, named.arch, own=named.attribution if names_code(named.attribution) else "")
         if model_hash(network) != subject.model_sha256 or (subject.code_sha256 and code != subject.code_sha256):
             taken = "without a --denoiser" if named.denoiser is None else f"behind {named.denoiser}"
             raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs (taken {taken})")
         x = open_input(_found(named, source) if self._data else named, source)
-        return Opened(open_field(named, network), x, parse_noise(subject.noise, subject.units))
+        return Opened(field, x, parse_noise(subject.noise, subject.units))
 
     def _network(self, named: Subject) -> nn.Module:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")
@@ -133,7 +146,7 @@ def _named(subject: Subject, model: str | None, arch: str | None, data: str | No
         named = msgspec.structs.replace(named, model=model, arch=arch)
     elif not subject.model:
         raise ArgumentError("this was certified in Python, where its model had no name: repeat it as --model")
-    elif subject.model not in SHIPPED and Path(subject.model).suffix != ".safetensors":
+    elif subject.model not in SHIPPED and Path(subject.model).suffix not in _DATA_ONLY:
         raise ArgumentError(
             f"the record names {subject.model!r}, which may run code: repeat it as --model if you trust it"
         )

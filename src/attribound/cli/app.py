@@ -62,6 +62,9 @@ Repeated = Annotated[
     str | None, typer.Option(help="The certified model, repeated: needed if the record's own could run code.")
 ]
 RepeatedData = Annotated[str | None, typer.Option(help="The data, repeated: needed for certificates made in Python.")]
+RepeatedAttribution = Annotated[
+    str | None, typer.Option(help="The record's own module:Field, repeated: it is code, which no file may choose.")
+]
 Arch = Annotated[
     str | None,
     typer.Option(
@@ -79,7 +82,10 @@ Data = Annotated[
     str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N], npz:FILE, csv:FILE, ...")
 ]
 Attribution = Annotated[
-    str, typer.Option(help="saliency, ig, ig-random, gradcam[:LAYER], input-x-gradient, guided-backprop, deeplift, ...")
+    str,
+    typer.Option(
+        help="saliency, ig, gradcam[:LAYER], treeshap, feature-ablation, ..., or your own code, module:Field."
+    ),
 ]
 Maps = Annotated[
     list[str] | None,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attribound.cli.app import Arch, Denoiser, Json, Repeated, RepeatedData, Trust, answer, app
-from attribound.cli.choices import Budget, Method
+from attribound.cli.app import Arch, Denoiser, Json, Repeated, RepeatedAttribution, RepeatedData, Trust, answer, app
+from attribound.cli.choices import METHODS, Budget
 from attribound.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ def attack(
     arch: Arch = None,
     denoiser: Denoiser = None,
     data: RepeatedData = None,
-    method: Annotated[list[Method] | None, typer.Option(help="Repeat for several; default: the budget's.")] = None,
+    attribution: RepeatedAttribution = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help=f"{', '.join(METHODS)}, or a registered one; repeat for several; default: the budget's."),
+    ] = None,
     budget: Annotated[
         Budget, typer.Option(help="quick: seconds; normal: about a minute; thorough: many, per certificate.")
     ] = Budget.NORMAL,
@@ -57,8 +61,8 @@ def attack(
     plan = BUDGETS[budget.value]
     asked = {"restarts": restarts, "steps": steps, "samples": samples}
     options = plan.options | {key: value for key, value in asked.items() if value is not None}
-    attacks = make_attacks([one.value for one in method] if method else plan.methods, options)
-    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, trust=trust_model)
+    attacks = make_attacks(method or plan.methods, options)
+    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
     close = plan.tightness if tightness is None else tightness
     with console.progress(quiet=as_json) as advance:
         say = console.say(quiet=as_json)
@@ -98,6 +102,7 @@ def replay(
     arch: Arch = None,
     denoiser: Denoiser = None,
     data: RepeatedData = None,
+    attribution: RepeatedAttribution = None,
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
@@ -111,7 +116,7 @@ def replay(
     from attribound.cli import console
 
     stored = load_case(case)
-    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, trust=trust_model)
+    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
     outcome = score_again(stored, opener(stored.certificate.record.subject))
     answer(outcome.row(), as_json, lambda: print(console.replay_line(outcome.row())))
     raise typer.Exit(1 if outcome.violated else 0)

@@ -7,14 +7,8 @@ from enum import StrEnum
 
 from attribound.bounds.laws import LAWS
 
-
-class Method(StrEnum):
-    """Attacks: `attribound.attacks.METHODS`."""
-
-    DIRECT = "direct"
-    IFIA = "ifia"
-    LIKELIHOOD = "likelihood"
-    RANDOM = "random"
+METHODS = ("direct", "ifia", "likelihood", "random")
+"""Attacks: `attribound.attacks.METHODS`."""
 
 
 class Budget(StrEnum):
@@ -86,8 +80,9 @@ class ObjectiveName(StrEnum):
 
 
 ATTRIBUTIONS = (
-    *("saliency", "ig", "ig-random", "gradcam", "hirescam", "layercam", "gradcam++"),
+    *("saliency", "ig", "ig-random", "treeshap", "gradcam", "hirescam", "layercam", "gradcam++"),
     *("input-x-gradient", "guided-backprop", "deconvolution", "deeplift", "feature-ablation"),
+    *("shapley-sampling", "kernel-shap", "lime"),
 )
 """Methods without their layers: `attribound.fields.ATTRIBUTIONS`."""
 

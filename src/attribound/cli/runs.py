@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attribound.cli.app import Arch, Denoiser, Json, Repeated, RepeatedData, Run, Trust, answer, app
+from attribound.cli.app import (
+    Arch,
+    Denoiser,
+    Json,
+    Repeated,
+    RepeatedAttribution,
+    RepeatedData,
+    Run,
+    Trust,
+    answer,
+    app,
+)
 from attribound.cli.choices import Format
 from attribound.errors import ArgumentError
 
@@ -97,6 +108,7 @@ def verify(
     arch: Arch = None,
     denoiser: Denoiser = None,
     data: RepeatedData = None,
+    attribution: RepeatedAttribution = None,
     resample: Annotated[int, typer.Option(min=0, help="Sample so many records of a run again, chosen at random.")] = 0,
     trust_model: Trust = False,
     as_json: Json = False,
@@ -110,13 +122,13 @@ def verify(
     from attribound.certification.reopen import Opener
     from attribound.runs import is_run
 
-    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, trust=trust_model)
+    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
     if is_run(path):
         _verify_run(path, opener, resample, as_json)
         return
     if resample:
         raise ArgumentError("--resample is for runs; a certificate is sampled again with --model")
-    _verify_file(path, opener if model or denoiser or data else None, as_json)
+    _verify_file(path, opener if model or denoiser or data or attribution else None, as_json)
 
 
 def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:

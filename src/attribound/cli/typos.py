@@ -31,7 +31,9 @@ def check_words(
     """
     if noise is not None:
         split_spec(noise)
-    _check("--attribution", attribution, attribution.partition(":")[0].removesuffix("-signed"), ATTRIBUTIONS)
+    method, colon, _ = attribution.partition(":")
+    if not (colon and Path(f"{method.partition('.')[0]}.py").exists()):  # a module of the user's own
+        _check("--attribution", attribution, method.removesuffix("-signed"), ATTRIBUTIONS)
     for spec in maps:
         _check("--map", spec, spec.partition(":")[0], MAPS)
     for place in filter(None, data):

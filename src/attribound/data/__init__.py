@@ -8,7 +8,7 @@ from attribound.data.folder import Folder
 from attribound.data.idx import read_idx, read_mnist
 from attribound.data.npz import read_npz
 from attribound.data.sample import mnist_sample, photos
-from attribound.data.specs import has_splits, open_data, runs_code
+from attribound.data.specs import Reader, has_splits, open_data, register_reader, runs_code
 from attribound.data.unlabelled import Unlabelled, label_doubt, labels_beyond
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Dataset",
     "Fitted",
     "Folder",
+    "Reader",
     "Unlabelled",
     "fitted",
     "has_splits",
@@ -28,5 +29,6 @@ __all__ = [
     "read_idx",
     "read_mnist",
     "read_npz",
+    "register_reader",
     "runs_code",
 ]

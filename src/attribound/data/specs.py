@@ -15,6 +15,7 @@ from attribound.data.parquet import open_parquet
 from attribound.data.sample import open_photos, open_sample
 from attribound.data.table import TABLE_OPTIONS
 from attribound.errors import ArgumentError
+from attribound.plugins import Registry
 from attribound.suggest import closest_data, did_you_mean
 
 
@@ -44,17 +45,26 @@ class Reader:
 _OWN_CODE = "transform"
 """The option that names code of the user's."""
 
-READERS = {
-    "mnist-sample": Reader("mnist-sample", open_sample),
-    "photos": Reader("photos[?size=N]", open_photos, ("size",)),
-    "mnist": Reader("mnist:DIR", lambda typed: read_mnist(typed.where, typed.split), splits=True),
-    "cifar10": Reader("cifar10:DIR", lambda typed: read_cifar10(typed.where, typed.split), splits=True),
-    "folder": Reader("folder:DIR[?size=N&crop=none]", open_folder, ("size", "channels", "crop", _OWN_CODE)),
-    "npz": Reader("npz:FILE[?range=any]", open_npz, ("range",)),
-    "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE]", open_csv, TABLE_OPTIONS),
-    "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE]", open_parquet, TABLE_OPTIONS),
-}
+READERS: Registry[Reader] = Registry(
+    "data",
+    {
+        "mnist-sample": Reader("mnist-sample", open_sample),
+        "photos": Reader("photos[?size=N]", open_photos, ("size",)),
+        "mnist": Reader("mnist:DIR", lambda typed: read_mnist(typed.where, typed.split), splits=True),
+        "cifar10": Reader("cifar10:DIR", lambda typed: read_cifar10(typed.where, typed.split), splits=True),
+        "folder": Reader("folder:DIR[?size=N&crop=none]", open_folder, ("size", "channels", "crop", _OWN_CODE)),
+        "npz": Reader("npz:FILE[?range=any]", open_npz, ("range",)),
+        "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE]", open_csv, TABLE_OPTIONS),
+        "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE]", open_parquet, TABLE_OPTIONS),
+    },
+)
+"""Every format; a new one adds a file and a line here, or `register_reader` from outside (docs/extend/reader.md)."""
 SPECS = ", ".join(reader.form for reader in READERS.values())
+
+
+def register_reader(name: str, reader: Reader) -> Reader:
+    """Make a format of another package known: people type NAME:PLACE after `--data`."""
+    return READERS.register(name, reader)
 
 
 def open_data(spec: str, split: str = "test") -> Dataset:

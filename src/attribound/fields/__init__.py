@@ -7,7 +7,17 @@ from attribound.fields.function import Function
 from attribound.fields.integrated import IntegratedGradients
 from attribound.fields.reshaped import Absolute, Centred, Grouped, Pooled, Scaled, Tokens
 from attribound.fields.saliency import Saliency
-from attribound.fields.specs import ATTRIBUTIONS, BOUNDS, MAPS, default_maps, make_field
+from attribound.fields.shap import Shap
+from attribound.fields.specs import (
+    ATTRIBUTIONS,
+    BOUNDS,
+    MAPS,
+    default_maps,
+    make_field,
+    names_code,
+    register_field,
+    register_map,
+)
 
 __all__ = [
     "ATTRIBUTIONS",
@@ -32,9 +42,13 @@ __all__ = [
     "Proved",
     "Saliency",
     "Scaled",
+    "Shap",
     "Target",
     "Tokens",
     "Unit",
     "default_maps",
     "make_field",
+    "names_code",
+    "register_field",
+    "register_map",
 ]

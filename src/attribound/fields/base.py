@@ -4,7 +4,6 @@ A map has the shape that the method gives it: that of the input for saliency, 7 
 """
 
 import inspect
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from attribound.bounds.facts import Fact
 from attribound.errors import ArgumentError, FieldError
+from attribound.forests.shap import TreeShap
 from attribound.models.outputs import as_logits
 
 Model = Callable[[Tensor], Any]
@@ -133,8 +133,7 @@ def as_field(value: Any) -> Field:
     """The value, if it is a field; `TreeShap`, which lives without torch, becomes one."""
     if isinstance(value, Field):
         return value
-    trees = sys.modules.get("attribound.forests.shap")  # loaded already wherever there is a TreeShap
-    if trees is not None and isinstance(value, trees.TreeShap):
+    if isinstance(value, TreeShap):
         from attribound.fields.forest import ForestField
 
         return ForestField(value)

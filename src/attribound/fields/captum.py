@@ -3,10 +3,8 @@
 import contextlib
 import inspect
 import warnings
-from collections.abc import Iterator
 from typing import Any, final
 
-import numpy as np
 import torch
 from captum.attr import (
     LRP,
@@ -20,6 +18,7 @@ from captum.attr import (
     InputXGradient,
     IntegratedGradients,
     InternalInfluence,
+    KernelShap,
     LayerActivation,
     LayerConductance,
     LayerDeepLift,
@@ -28,14 +27,18 @@ from captum.attr import (
     LayerGradCam,
     LayerGradientXActivation,
     LayerIntegratedGradients,
+    Lime,
     Occlusion,
+    PerturbationAttribution,
     Saliency,
+    ShapleyValueSampling,
 )
 from torch import Tensor, nn
 
 from attribound.errors import FieldError
-from attribound.fields.base import Explanation, Field, Model, Target
+from attribound.fields.base import Explanation, Field, Model, Target, refuse_graph
 from attribound.fields.layers import named_layer
+from attribound.fields.seeding import seeded
 
 _DETERMINISTIC = (
     Deconvolution,
@@ -65,6 +68,9 @@ _BY_NAME: dict[str, type[Attribution]] = {
     "deconvolution": Deconvolution,
     "deeplift": DeepLift,
     "feature-ablation": FeatureAblation,
+    "shapley-sampling": ShapleyValueSampling,
+    "kernel-shap": KernelShap,
+    "lime": Lime,
 }
 """Methods that need nothing but the model, by the name that people type."""
 
@@ -88,6 +94,9 @@ class Captum(Field):
     each other (DeepLift's do where the model holds a softmax); random ones (some share one permutation among the rows)
     run row by row, each with its own randomness. Layer methods give maps in the layer's shape and are called by the
     layer too. Methods that explain no class, such as LayerActivation, give the same map for every target.
+
+    Methods that only change the input (Occlusion, FeatureAblation, ShapleyValueSampling, KernelShap, Lime) work with
+    any callable; wrap one of numpy arrays: `Captum(FeatureAblation(attribound.models.Scores(predict)))`.
     """
 
     def __init__(self, method: Attribution, /, **arguments: Any) -> None:
@@ -102,6 +111,9 @@ class Captum(Field):
         self.arguments = arguments
         self.name = _name(method)
         self.random = type(method) not in _DETERMINISTIC
+        self.needs_gradients = not isinstance(
+            getattr(method, "attribution_method", method), PerturbationAttribution
+        )  # NoiseTunnel holds another method
 
     def explain(
         self,
@@ -112,8 +124,7 @@ class Captum(Field):
         create_graph: bool = False,
     ) -> Explanation:
         """The method's own attribution of the batch."""
-        if create_graph:
-            raise FieldError(f"{self.name} cannot be differentiated: use an attack that needs no gradient of it")
+        refuse_graph(self, create_graph)
         if type(self.method) in (*_DETERMINISTIC, *_RANDOM_BY_ROW):
             return Explanation(self._attribute(inputs, target, generator))
         targets = torch.as_tensor(target).expand(len(inputs)).tolist()
@@ -122,7 +133,7 @@ class Captum(Field):
 
     def _attribute(self, inputs: Tensor, target: Target, generator: torch.Generator | None) -> Tensor:
         points = inputs.detach().requires_grad_(True)
-        with _seeded(generator), warnings.catch_warnings():
+        with seeded(generator), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks and attributes")
             try:
                 values = self.method.attribute(points, **_explained(self.method, target), **self.arguments)
@@ -156,20 +167,3 @@ def _explained(method: Attribution, target: Target) -> dict[str, Target]:
     """The class as an argument, for methods that explain one; wrappers such as NoiseTunnel hand it on."""
     known = inspect.signature(method.attribute).parameters.values()
     return {"target": target} if any(one.name == "target" or one.kind is one.VAR_KEYWORD for one in known) else {}
-
-
-@contextlib.contextmanager
-def _seeded(generator: torch.Generator | None) -> Iterator[None]:
-    """Seed the global generators from ours for the duration, then put them back as they were."""
-    if generator is None:
-        yield
-        return
-    seed = int(torch.randint(2**31 - 1, (), generator=generator, device=generator.device))
-    kept = np.random.get_state()
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        np.random.seed(seed)
-        try:
-            yield
-        finally:
-            np.random.set_state(kept)

@@ -4,31 +4,12 @@ from typing import final
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attribound.fields.base import Explanation, Field, Target, refuse_graph
-from attribound.forests.ensemble import FloatArray
+from attribound.errors import FieldError
+from attribound.fields.base import Explanation, Field, Model, Target, refuse_graph
 from attribound.forests.shap import TreeShap
-
-
-@final
-class ForestScores(nn.Module):
-    """The margins of a forest, (B, outputs); one margin is that of a yes or no, whose sign is the class.
-
-    Attributes:
-        pinned_sha256: hash of the forest's file.
-        feature_names: of the columns, in their order.
-    """
-
-    def __init__(self, explainer: TreeShap) -> None:
-        super().__init__()
-        self._explainer = explainer
-        self.pinned_sha256, self.feature_names = explainer.forest.sha256, explainer.forest.names
-        self.training = False
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """(B, columns) to (B, K)."""
-        return as_logits(self._explainer.scores(rows_of(inputs)), inputs)
+from attribound.models.forest import ForestScores, as_logits, rows_of
 
 
 @final
@@ -62,12 +43,8 @@ class ForestField(Field):
         return Explanation(maps, as_logits(self.explainer.scores_from(values), inputs))
 
 
-def rows_of(inputs: Tensor) -> FloatArray:
-    """(B, columns) the rows in float64, as the forest compares them."""
-    return inputs.detach().flatten(1).double().cpu().numpy()
-
-
-def as_logits(margins: FloatArray, inputs: Tensor) -> Tensor:
-    """(B, K) margins in float64; a yes or no has two classes, as for every model with one logit."""
-    found = torch.from_numpy(margins).to(inputs.device)
-    return torch.cat([-found / 2, found / 2], dim=1) if found.shape[1] == 1 else found
+def of_model(model: Model) -> ForestField:
+    """The field of a forest that was loaded as a model."""
+    if isinstance(model, ForestScores):
+        return ForestField(model.explainer)
+    raise FieldError(f"treeshap explains forests (.json, .ubj, .txt), got {type(model).__name__}")

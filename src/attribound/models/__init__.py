@@ -5,6 +5,7 @@ from attribound.models.cnn import SmallCNN
 from attribound.models.denoised import DENOISERS, Denoised, denoiser_card, load_denoiser
 from attribound.models.denoiser import Denoiser
 from attribound.models.efficientnet import EfficientNetLite, efficientnet_lite0
+from attribound.models.functions import Scores
 from attribound.models.inputs import Fixed
 from attribound.models.load import code_hash, load_model
 from attribound.models.normalize import Normalize
@@ -25,6 +26,7 @@ __all__ = [
     "Logits",
     "Normalize",
     "ResNet",
+    "Scores",
     "SmallCNN",
     "ViT",
     "as_logits",

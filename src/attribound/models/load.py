@@ -9,14 +9,16 @@ from attribound.errors import ArgumentError
 from attribound.file_quota import shown, size_of
 from attribound.models.architectures import make_model
 from attribound.models.exported import load_exported, load_script
+from attribound.models.forest import FOREST_SUFFIXES, load_forest
+from attribound.models.onnx import load_onnx
 from attribound.models.own import call_own, own_source_hash
 from attribound.models.shipped import SHIPPED, load_shipped
 from attribound.models.weights import WEIGHT_READERS, is_script, load_weights
 from attribound.suggest import closest, did_you_mean
 
 SPECS = (
-    "a shipped name, a .safetensors or .pt file with --arch, module:factory, or with --trust-model a TorchScript or "
-    "exported program"
+    "a shipped name, a .safetensors or .pt file with --arch, an .onnx graph, a forest (.json, .ubj, .txt), "
+    "module:factory, or with --trust-model a TorchScript or exported program"
 )
 
 
@@ -24,7 +26,8 @@ def load_model(spec: str, architecture: str | None = None, *, trust: bool = Fals
     """The model of a spec, in evaluation mode, its weights fixed.
 
     Args:
-        spec: a shipped name, a file of weights, a TorchScript or exported program, or `module:factory`.
+        spec: a shipped name, a file of weights, an ONNX graph, a forest, a TorchScript or exported program, or
+            `module:factory`.
         architecture: what the weights of a file belong to, a name or the user's own `module:Class`.
         trust: load programs too (TorchScript, .pt2): they are code.
     """
@@ -33,6 +36,10 @@ def load_model(spec: str, architecture: str | None = None, *, trust: bool = Fals
             raise ArgumentError(f"{spec} is a {SHIPPED[spec]}, not a {architecture}: leave --arch out")
         return load_shipped(spec)
     path = Path(spec)
+    if path.suffix == ".onnx":
+        return load_onnx(path, architecture)
+    if path.suffix in FOREST_SUFFIXES:
+        return load_forest(path, architecture)
     if path.suffix == ".pt2":
         return _fixed(load_exported(path, architecture, trust))
     if spec and (path.suffix in WEIGHT_READERS or path.exists()):
@@ -45,8 +52,20 @@ def load_model(spec: str, architecture: str | None = None, *, trust: bool = Fals
     return _fixed(model.eval())
 
 
-def code_hash(spec: str, architecture: str | None = None) -> str:
-    """SHA-256 of a model's program, where weights do not say it all: script, exported program, the user's own code."""
+def code_hash(spec: str, architecture: str | None = None, *, own: str = "") -> str:
+    """SHA-256 of the programs that weights do not say: script, exported program, the user's own code.
+
+    Args:
+        spec: what was typed after --model.
+        architecture: after --arch.
+        own: a `module:Field` of the user's own that explains the model, already imported.
+    """
+    program = _program_hash(spec, architecture)
+    return hashlib.sha256(f"{program} {own_source_hash(own)}".encode()).hexdigest() if own else program
+
+
+def _program_hash(spec: str, architecture: str | None) -> str:
+    """SHA-256 of a model's program; "" if its weights say it all."""
     path = Path(spec)
     if path.suffix == ".pt2" or (path.suffix in WEIGHT_READERS and path.is_file() and is_script(path)):
         return hashlib.sha256(path.read_bytes()).hexdigest()

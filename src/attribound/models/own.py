@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from attribound.errors import ArgumentError
+from attribound.models.functions import Scores
 
 
 def load_own(spec: str, what: str, *, call: bool = False) -> Any:
@@ -31,11 +32,15 @@ def load_own(spec: str, what: str, *, call: bool = False) -> Any:
 
 
 def call_own(spec: str, what: str) -> nn.Module:
-    """The module that the user's own factory or class makes."""
+    """The module that the user's own factory or class makes; another callable is a function of numpy rows."""
     model = load_own(spec, what, call=True)
-    if not isinstance(model, nn.Module):
-        raise ArgumentError(f"expected {spec!r} to return a torch module, got {type(model).__name__}")
-    return model
+    if isinstance(model, nn.Module):
+        return model
+    if not callable(model):
+        raise ArgumentError(
+            f"expected {spec!r} to return a torch module or a function of rows, got {type(model).__name__}"
+        )
+    return Scores(model)
 
 
 def own_source_hash(spec: str) -> str:

@@ -21,6 +21,11 @@ def layers_of(model: Any) -> Iterator[Any]:
         model = getattr(model, inner)
 
 
+def fixed_batch(model: Any) -> str:
+    """A line about a model that runs a few rows at a time, "" if it takes any batch."""
+    return next((line for layer in layers_of(model) if (line := getattr(layer, "note", ""))), "")
+
+
 def stated_range(model: Any) -> tuple[float, float] | None:
     """The range of inputs that a model was made for, its `input_range`; None if it does not say."""
     for layer in layers_of(model):

@@ -103,14 +103,14 @@ def _silenced(record: Record) -> Record:
 def bare_evidence(record: Record) -> Evidence:
     """What a record proves without facts that state what follows from them: each would need a check of its own."""
     known = record.evidence()
-    left = {kind: fact for kind, fact in known.facts.items() if kind not in _checked_singly()}
+    left = {kind: fact for kind, fact in known.facts.items() if kind not in _checked_singly(tuple(RULES))}
     return Evidence(known.law, known.limit, left)
 
 
 @cache
-def _checked_singly() -> frozenset[type[Fact]]:
+def _checked_singly(rules: tuple[Rule, ...]) -> frozenset[type[Fact]]:
     """Facts of rules that have problems of their own."""
-    own = [rule for rule in RULES if type(rule).problems is not Rule.problems]
+    own = [rule for rule in rules if type(rule).problems is not Rule.problems]
     return frozenset(fact for rule in own for fact in rule.needs) - {Length}
 
 

@@ -21,11 +21,13 @@ from attribound.certification.reopen import behind_denoiser, open_field
 from attribound.certification.suspicions import bright_pixels, check_columns, check_returned, returned_by
 from attribound.data import Dataset, Unlabelled, fitted, label_doubt, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
+from attribound.fields import names_code
 from attribound.fields.base import check_output
 from attribound.fields.bounded import Bounded
 from attribound.fields.families import noisy
 from attribound.hashes import model_hash
 from attribound.models import code_hash, load_model
+from attribound.models.stated import fixed_batch
 from attribound.noise import parse_noise, units_of
 from attribound.randomness import Purpose, stream
 from attribound.rounding import exact_text, lower_quantile
@@ -127,7 +129,9 @@ def prepare(
     hashes: dict[str, Any] = {
         "model_sha256": model_hash(model),
         "data_sha256": data.sha256(),
-        "code_sha256": code_hash(config.model, config.arch),
+        "code_sha256": code_hash(
+            config.model, config.arch, own=config.attribution if names_code(config.attribution) else ""
+        ),
     }
     # As many as there are: whoever checks the run compares its records with this number.
     items = None if config.items is None else min(config.items, len(data))
@@ -156,6 +160,8 @@ def _check_numbers(config: RunConfig) -> None:
 def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[str], None]) -> None:
     """Refuse what cannot be meant and say what may be: the model's outputs, its channels, its columns, pixels."""
     model = field.model
+    if line := fixed_batch(model):
+        say(line)
     if line := repeated_channels(model, data.shape):
         say(line)
     check_columns(data.features, model, config.model)

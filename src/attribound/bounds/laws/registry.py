@@ -5,23 +5,25 @@ from attribound.bounds.laws.ball import Ball
 from attribound.bounds.laws.base import Law
 from attribound.bounds.laws.normal import Normal
 from attribound.errors import ArgumentError
+from attribound.plugins import Registry
 from attribound.suggest import closest, closest_noise, did_you_mean
 
-LAWS: dict[str, type[Law]] = {
-    law.kind: law
-    for law in (
-        Ball,
-        Normal,
-    )
-}
-"""Every law; a new one adds a file and a line here, or a call of `register_law` from outside (docs/extend.md)."""
+LAWS: Registry[type[Law]] = Registry(
+    "law",
+    {
+        law.kind: law
+        for law in (
+            Ball,
+            Normal,
+        )
+    },
+)
+"""Every law; a new one adds a file and a line here, or a call of `register_law` from outside (docs/extend/law.md)."""
 
 
 def register_law(law: type[Law]) -> type[Law]:
     """Make a law of another package known by its kind; usable as a decorator."""
-    if LAWS.setdefault(law.kind, law) is not law:
-        raise ArgumentError(f"there is a law called {law.kind!r} already")
-    return law
+    return LAWS.register(law.kind, law)
 
 
 def parse_law(spec: str, dim: int) -> Law:
@@ -33,10 +35,13 @@ def parse_law(spec: str, dim: int) -> Law:
 def split_spec(spec: str) -> tuple[type[Law], float]:
     """The law's class and parameter in `kind:value`."""
     kind, _, number = spec.partition(":")
+    law = LAWS.get(kind)
     try:
-        return LAWS[kind], float(check.positive("noise", float(number)))
-    except (KeyError, ValueError):
+        if law is None:
+            raise ArgumentError(kind)
+        return law, float(check.positive("noise", float(number)))
+    except ValueError:
         forms = " or ".join(f"{law.kind}:{law.parameter.upper()}" for law in LAWS.values())
-        name = "" if kind in LAWS else closest(kind, LAWS)
+        name = "" if law is not None else closest(kind, LAWS)
         meant = did_you_mean(closest_noise(spec) or (f"{name}:{number}" if name and number else name))
         raise ArgumentError(f"expected a noise, {forms} with a positive number, got {spec!r}{meant}") from None

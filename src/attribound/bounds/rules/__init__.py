@@ -6,12 +6,12 @@ from attribound.bounds.rules.curvature import Curvature
 from attribound.bounds.rules.moment import Moment
 from attribound.bounds.rules.tight import Tight
 
-RULES: tuple[Rule, ...] = (
+RULES: list[Rule] = [
     Tight(),
     Covariance(),
     Curvature(),
     Moment(),
-)
-"""Every rule; a new one adds a file and a line here (docs/extend.md)."""
+]
+"""Every rule; a new one adds a file and a line here, or `register_rule` from outside (docs/extend/rule.md)."""
 
 __all__ = ["RULES", "Rule"]

@@ -12,21 +12,25 @@ from attribound.certificates.statements.error_bars import Intervals
 from attribound.certificates.statements.prediction import Prediction
 from attribound.certificates.statements.reasons import TopReasons
 from attribound.errors import ArgumentError
+from attribound.plugins import Registry
 
 if TYPE_CHECKING:
     from attribound.certificates.certificate import Certificate
     from attribound.sampling.statistic import Statistic
 
-STATEMENTS: dict[str, type[Statement]] = {
-    statement.name: statement
-    for statement in (
-        Cosine,
-        Prediction,
-        Intervals,
-        Cells,
-        TopReasons,
-    )
-}
+STATEMENTS: Registry[type[Statement]] = Registry(
+    "statement",
+    {
+        statement.name: statement
+        for statement in (
+            Cosine,
+            Prediction,
+            Intervals,
+            Cells,
+            TopReasons,
+        )
+    },
+)
 """Every statement, in the order in which statistics see draws; a new one adds a file and a line here."""
 
 
@@ -37,14 +41,11 @@ def register_statement(statement: type[Statement], *, shares: Mapping[str, float
         statement: the class.
         shares: by the name of each fact that its statistics prove; they come out of the reserve.
     """
-    if STATEMENTS.setdefault(statement.name, statement) is not statement:
-        raise ArgumentError(f"there is a statement called {statement.name!r} already")
-    for fact in statement.facts:
-        if FACTS.setdefault(fact.name, fact) is not fact:
-            raise ArgumentError(f"there is a fact called {fact.name!r} already")
     for name, share in shares.items():
         claim(name, share)
-    return statement
+    for fact in statement.facts:
+        FACTS.register(fact.name, fact)
+    return STATEMENTS.register(statement.name, statement)
 
 
 def ask(asked: Mapping[str, Any], asking: Asking) -> list[Statement]:

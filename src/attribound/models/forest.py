@@ -1,0 +1,54 @@
+"""A forest as a model: margins of rows, pinned by its file; no gradients."""
+
+from pathlib import Path
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from attribound.errors import ArgumentError
+from attribound.forests.ensemble import FloatArray
+from attribound.forests.forest import Forest
+from attribound.forests.shap import TreeShap
+from attribound.limits import shown
+
+FOREST_SUFFIXES = (".json", ".ubj", ".txt")
+"""Of XGBoost's and LightGBM's own files."""
+
+
+def load_forest(path: Path, architecture: str | None) -> "ForestScores":
+    """The forest of a file; nothing in it is executed."""
+    if architecture is not None:
+        raise ArgumentError(f"{shown(path)} is a forest, not weights of {architecture}: leave --arch out")
+    return ForestScores(TreeShap(Forest(path)))
+
+
+@final
+class ForestScores(nn.Module):
+    """The margins of a forest, (B, outputs); one margin is that of a yes or no, whose sign is the class.
+
+    Attributes:
+        pinned_sha256: hash of the forest's file.
+        feature_names: of the columns, in their order.
+    """
+
+    def __init__(self, explainer: TreeShap) -> None:
+        super().__init__()
+        self.explainer = explainer
+        self.pinned_sha256, self.feature_names = explainer.forest.sha256, explainer.forest.names
+        self.training = False
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(B, columns) to (B, K)."""
+        return as_logits(self.explainer.scores(rows_of(inputs)), inputs)
+
+
+def rows_of(inputs: Tensor) -> FloatArray:
+    """(B, columns) the rows in float64, as the forest compares them."""
+    return inputs.detach().flatten(1).double().cpu().numpy()
+
+
+def as_logits(margins: FloatArray, inputs: Tensor) -> Tensor:
+    """(B, K) margins in float64; a yes or no has two classes, as for every model with one logit."""
+    found = torch.from_numpy(margins).to(inputs.device)
+    return torch.cat([-found / 2, found / 2], dim=1) if found.shape[1] == 1 else found

@@ -40,7 +40,7 @@ def near(value):
 
 def changed(evidence, *, norm=1.7, eigenvalue=0.05, scale=None, gradient=None):
     """The same evidence with other numbers."""
-    law = evidence.law if scale is None else dataclasses.replace(evidence.law, scale=scale)
+    law = evidence.law if scale is None else dataclasses.replace(evidence.law, **{evidence.law.parameter: scale})
     stated = ProbabilityGradient in evidence.facts if gradient is None else gradient
     return knowing(law, 2.0, norm, eigenvalue, gradient=stated)
 

@@ -103,7 +103,7 @@ def fill(name: str, model: nn.Module, stated: dict[str, Any], test: Dataset, sto
     for epsilon in stored["epsilons"]:
         scores = row["attacked"].setdefault(f"{epsilon:g}", {"top_k": [], "kendall": []})
         for item in range(len(scores["top_k"]), stored["items"]):
-            for kind, value in attack(model, test.image(item), epsilon).items():
+            for kind, value in attack(model, test.input(item), epsilon).items():
                 scores[kind].append(value)
             OUT.with_suffix(".json").write_text(json.dumps(stored) + "\n")
         print(name, epsilon, mean(scores["top_k"]), row["accuracy"], flush=True)

@@ -21,11 +21,11 @@ class MomentStatistic:
 
     @property
     def draws(self) -> int:
-        return self.inner._draws
+        return self.inner._sums.count
 
     @property
     def _waiting(self):
-        return self.inner._waiting
+        return getattr(self.inner._sums, "_waiting", [])
 
     def prove(self, mean, radius):
         kept = self.inner._sum, self.inner._count

@@ -6,7 +6,7 @@ import torch
 
 from attribound.bounds import Ball
 from attribound.bounds.moment import Band, largest_shift
-from attribound.sampling.moments import batch_moments
+from attribound.sampling.moment_sums import BatchSums, PairSums, batch_moments, moment_sums
 from tests.reference import moment as reference
 from tests.sampling.moments_alone import MomentStatistic
 
@@ -195,3 +195,43 @@ def test_hope_is_what_all_planned_draws_would_give():
     assert hoped.draws == 4000
     reach = [largest_shift(fact, norm_lower=0.95, limit=1.0, alpha=1e-3) for fact in (proved, hoped)]
     assert reach[0] < reach[1]
+
+
+def worst_moments(rows, count=4000):
+    """The largest second and fourth moments over many random directions, and over the rows' own axes."""
+    directions = torch.randn(count, rows.shape[1], generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    directions = torch.cat([directions, torch.linalg.svd(rows, full_matrices=False).Vh, rows])
+    projections = rows @ torch.nn.functional.normalize(directions, dim=1).T
+    return float(projections.square().mean(dim=0).max()), float(projections.pow(4).mean(dim=0).max())
+
+
+@pytest.mark.parametrize("dim", [2, 5, 20, 31])
+def test_pair_sums_are_above_every_direction_and_the_gram_bound_of_one_batch(dim):
+    generator = torch.Generator().manual_seed(dim)
+    rows = torch.randn(400, dim, generator=generator, dtype=torch.float64).pow(3) / 10
+    pairs = PairSums(dim, rows.device)
+    for part in rows.split(150):
+        pairs.add(part)
+    second, fourth = pairs.bounds()
+    least_second, least_fourth = worst_moments(rows)
+    assert second >= least_second
+    assert fourth >= least_fourth
+    # The same two eigenvalues by another route; each is at most 0.1 % above the exact one.
+    gram_second, gram_fourth = batch_moments(rows, rows.norm(dim=1))
+    assert second == pytest.approx(gram_second, rel=2.5e-3)
+    assert fourth == pytest.approx(gram_fourth, rel=5e-3)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-60, 1e-7])
+def test_pair_sums_of_tiny_or_constant_rows_stay_above(size):
+    rows = torch.full((50, 3), size, dtype=torch.float64)
+    pairs = PairSums(3, rows.device)
+    pairs.add(rows)
+    second, fourth = pairs.bounds()
+    assert second >= 3 * size**2
+    assert fourth >= 9 * size**4
+
+
+def test_small_maps_take_pairs_and_large_ones_batches():
+    assert isinstance(moment_sums(31, torch.device("cpu")), PairSums)
+    assert isinstance(moment_sums(32, torch.device("cpu")), BatchSums)

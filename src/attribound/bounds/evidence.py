@@ -15,11 +15,11 @@ from attribound.bounds.facts import Closeness, Fact, Length, Numbers, Spread
 from attribound.bounds.laws import Law
 from attribound.bounds.rules import RULES
 from attribound.bounds.rules.base import ROUNDING
+from attribound.bounds.threshold import largest_argument
 from attribound.bounds.tight import VACUOUS
 from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
 
-_HALVINGS = 60
 F = TypeVar("F", bound=Fact)
 
 
@@ -120,18 +120,20 @@ class Evidence:
     def max_epsilon(self, cosine: float) -> FloatArray:
         """The largest epsilon whose certified cosine is at least `cosine`; 0.0 where there is none.
 
-        Found by bisection, so `cosine(max_epsilon(T)) >= T` wherever the answer is above 0.
+        Every answer above 0 was itself found to be certified: `cosine(max_epsilon(T)) >= T`.
         """
         if not 0.0 <= cosine <= 1.0:
             raise ArgumentError(f"expected `cosine` in [0, 1], got {cosine:g}")
         shape = np.shape(self.norm_lower)
-        low, high = np.zeros(shape), np.full(shape, self.law.reach)
+        low, high = np.zeros(shape or 1), np.full(shape or 1, self.law.reach)
         if not np.any(np.asarray(self.norm_lower) > 0):
-            return low
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            holds = self.cosine(middle) >= cosine
-            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-            if np.all(high - low <= 1e-12 * self.law.value):
-                break
-        return low
+            return low.reshape(shape)
+        for rule in RULES:
+            start = np.minimum(rule.start(self, cosine), high) if rule.applies(self) else low
+            if np.any(start > low):
+                low = np.where((start > low) & (self.cosine(start) >= cosine), start, low)
+        tolerance = 1e-12 * self.law.value
+        if np.any(low > 0):  # most often a start was the answer
+            beyond = np.minimum(low + tolerance, high)
+            high = np.where((low > 0) & (self.cosine(beyond) < cosine), beyond, high)
+        return largest_argument(self.cosine, cosine, low, high, tolerance).reshape(shape)

@@ -11,13 +11,17 @@ All lengths are in units of the limit M. Statement and proof: docs/theory/moment
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import optimize, special
 
 from attribound import checks as check
 from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
+
+BoolArray = npt.NDArray[np.bool_]
 
 LARGEST = 8.0
 """Shifts beyond this many sigmas are not asked for: no number of draws that can be paid for reaches them."""
@@ -32,6 +36,10 @@ NODES = 501
 """Nodes in y for what is certified: three times as many gain a hundred-thousandth of epsilon."""
 
 
+Values = float | FloatArray
+"""A number, or an array of one per question."""
+
+
 @dataclass(frozen=True)
 class Design:
     """The loss f(y) = ceiling (1 - exp(-(quadratic y^2 + quartic y^4) / ceiling)), fixed before the draws.
@@ -42,9 +50,9 @@ class Design:
         ceiling: K > 0, which f never reaches.
     """
 
-    quadratic: float
-    quartic: float
-    ceiling: float
+    quadratic: Values
+    quartic: Values
+    ceiling: Values
 
     def __post_init__(self) -> None:
         check.non_negative("quadratic", self.quadratic)
@@ -54,7 +62,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Moments:
-    """What the draws say for one cosine; with the norm's lower bound, a shift follows (`largest_shift`).
+    """What the draws say for one cosine, or for several (arrays); with the norm, shifts follow (`largest_shift`).
 
     Attributes:
         cosine: the cosine asked for before the draws.
@@ -67,14 +75,14 @@ class Moments:
         draws: number of draws behind `second` and `fourth`; the pilot is not among them.
     """
 
-    cosine: float
-    centre: float
-    tilt: float
-    stretch: float
-    second: float
-    fourth: float
+    cosine: Values
+    centre: Values
+    tilt: Values
+    stretch: Values
+    second: Values
+    fourth: Values
     design: Design
-    draws: int
+    draws: Values
 
     def __post_init__(self) -> None:
         check.fraction("cosine", self.cosine)
@@ -88,26 +96,27 @@ class Moments:
 class Band:
     """Where the directions e that matter lie: the range of <e, w>, w the direction of the pilot's mean."""
 
-    low: float
-    high: float
+    low: Values
+    high: Values
 
     @classmethod
-    def around(cls, cosine: float, tilt: float) -> "Band":
+    def around(cls, cosine: Values, tilt: Values) -> "Band":
         """Directions at sine sin(theta) to h, cos(theta) = cosine, when h is within `tilt` <= pi/2 of w."""
-        angle = float(np.arccos(cosine))
+        angle = np.arccos(cosine)
         return cls(
-            low=float(np.sin(max(angle - tilt, -np.pi / 2))) - _SLACK,
-            high=float(np.sin(min(angle + tilt, np.pi / 2))) + _SLACK,
+            low=np.sin(np.maximum(angle - tilt, -np.pi / 2)) - _SLACK,
+            high=np.sin(np.minimum(angle + tilt, np.pi / 2)) + _SLACK,
         )
 
-    def reach(self, centre: float) -> tuple[float, float]:
+    def reach(self, centre: Values) -> tuple[Values, Values]:
         """The range of y = <e, a - g> over the band, for every |g| <= 1."""
         return centre * self.low - 1 - _SLACK, centre * self.high + 1 + _SLACK
 
-    def shrinkage(self, stretch: float) -> float:
+    def shrinkage(self, stretch: Values) -> Values:
         """R^2 with <e, X>^2 <= R^2 <e', X'>^2, |e'| <= 1, where X' is X stretched along w."""
-        nearest = max(self.low, 0.0) if stretch > 1 else self.high
-        return 1.0 - nearest**2 * (1.0 - stretch**-2) + _SLACK
+        stretch = np.asarray(stretch, np.float64)
+        nearest = np.where(stretch > 1, np.maximum(self.low, 0.0), self.high)
+        return np.asarray(1.0 - nearest**2 * (1.0 - stretch**-2) + _SLACK)
 
 
 @dataclass(frozen=True)
@@ -119,72 +128,96 @@ class Conjugate:
     """
 
     design: Design
-    low: float
-    high: float
+    low: Values
+    high: Values
     nodes: int = NODES
 
     @cached_property
+    def _step(self) -> FloatArray:
+        return (np.asarray(self.high) - self.low) / (self.nodes - 1)
+
+    @cached_property
     def _lowered(self) -> FloatArray:
-        """The loss at the nodes, less h^2/8 times the largest f'' in the neighbouring cells."""
-        y, step = np.linspace(self.low, self.high, self.nodes, retstep=True)
-        k2, k4, top = self.design.quadratic, self.design.quartic, self.design.ceiling
+        """(..., n) the loss at the nodes, less h^2/8 times the largest f'' in the neighbouring cells."""
+        y = _column(self.low) + _column(self._step) * np.arange(self.nodes)
+        k2, k4, top = map(_column, (self.design.quadratic, self.design.quartic, self.design.ceiling))
         square = y**2
-        growth = (k2 + k4 * square) * square
-        ends = np.maximum(square[1:], square[:-1])
-        inner = np.where(y[1:] * y[:-1] > 0, np.minimum(growth[1:], growth[:-1]), 0.0)
-        with np.errstate(over="ignore"):  # an absurd loss gives an infinite bound or none
-            bend = step**2 / 8 * (2 * k2 + 12 * k4 * ends) * np.exp(-inner / top)
-            allowance = np.maximum(np.append(bend, 0.0), np.append(0.0, bend))
-            lowered: FloatArray = -top * np.expm1(-growth / top) - allowance
+        with np.errstate(over="ignore", invalid="ignore"):  # an absurd loss gives an infinite bound or none
+            falling = np.expm1(-(k2 + k4 * square) * square / top)
+            ends = np.maximum(square[..., 1:], square[..., :-1])
+            inner = np.maximum(falling[..., 1:], falling[..., :-1])
+            inner = np.where(y[..., 1:] * y[..., :-1] > 0, 1.0 + inner, 1.0)
+            bend = _column(self._step) ** 2 / 8 * (2 * k2 + 12 * k4 * ends) * inner
+            lowered: FloatArray = -top * falling
+            lowered[..., 1:-1] -= np.maximum(bend[..., 1:], bend[..., :-1])
+            lowered[..., 0] -= bend[..., 0]
+            lowered[..., -1] -= bend[..., -1]
         return lowered
 
     @cached_property
-    def _levels(self) -> tuple[FloatArray, FloatArray]:
-        """Where the steepest line changes (levels of L, rising) and by how much its slope grows there.
-
-        The lines that are ever largest are the corners of the greatest convex function below the nodes; its slopes
-        are the isotonic regression of the slopes between nodes.
-        """
-        step = (self.high - self.low) / (self.nodes - 1)
-        slopes = optimize.isotonic_regression(np.diff(self._lowered) / step).x
-        first = np.flatnonzero(np.append(True, np.diff(slopes) > 0))
-        return 1.0 + slopes[first], step * np.diff(np.append(first, slopes.size))
+    def _slopes(self) -> FloatArray:
+        """(..., n - 1) rising slopes of the greatest convex function below the nodes: the lines that make f*."""
+        return convex_slopes(self._lowered) / _column(self._step)
 
     @cached_property
-    def _start(self) -> float:
-        return float(-self._lowered[0] + _ROUNDING * (1 + np.abs(self._lowered).max()))
+    def _start(self) -> FloatArray:
+        return np.asarray(-self._lowered[..., 0] + _ROUNDING * (1 + np.abs(self._lowered).max(axis=-1)))
 
-    def mean(self, shift: float) -> float:
+    def mean(self, shift: Values) -> FloatArray:
         """Upper bound on E f*(L - 1), L = exp(shift z - shift^2/2), z standard normal; rises with the shift."""
-        levels, widths = self._levels
-        return self._start + float(widths @ excess(levels, shift))
+        return np.asarray(self._start + self._step * excess(1.0 + self._slopes, _column(shift)).sum(axis=-1))
 
 
-def excess(level: FloatArray, shift: float) -> FloatArray:
+def _column(values: Values) -> FloatArray:
+    """With a last axis for the nodes."""
+    return np.asarray(values, np.float64)[..., None]
+
+
+def convex_slopes(values: FloatArray) -> FloatArray:
+    """(..., n - 1) steps of the greatest convex function below values (..., n) at equal distances.
+
+    A chord from the first value, the values' own steps, a chord to the last: so it is for every loss that is convex and
+    then flattens. Where these do not rise, the isotonic regression of the steps says it.
+    """
+    count = values.shape[-1]
+    steps, places = np.diff(values, axis=-1), np.arange(count - 1)
+    first = (values[..., 1:] - values[..., :1]) / (places + 1)
+    last = (values[..., -1:] - values[..., :-1]) / (count - 1 - places)
+    left, right = first.argmin(axis=-1)[..., None], last.argmax(axis=-1)[..., None]
+    rising = np.where(places <= left, first.min(axis=-1, keepdims=True), steps)
+    rising = np.where(places >= right, last.max(axis=-1, keepdims=True), rising)
+    odd = (left[..., 0] >= right[..., 0]) | ~(np.diff(rising, axis=-1) >= 0).all(axis=-1)
+    for row in zip(*np.nonzero(odd), strict=True) if odd.ndim else [()] * bool(odd):
+        rising[row] = optimize.isotonic_regression(steps[row]).x
+    return rising
+
+
+def excess(level: FloatArray, shift: Values) -> FloatArray:
     """E(L - level)_+ for L = exp(shift z - shift^2/2): convex in L, so it rises with the shift."""
-    if shift <= 0:
-        return np.maximum(1.0 - level, 0.0)
-    positive = np.maximum(level, 1e-300)
-    outer = shift / 2 - np.log(positive) / shift
-    value = special.ndtr(outer) - positive * special.ndtr(outer - shift)
-    return np.where(level > 0, np.maximum(value, 0.0), 1.0 - level)
+    shift, positive = np.asarray(shift, np.float64), np.maximum(level, 1e-300)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        outer = shift / 2 - np.log(positive) / shift
+        value = special.ndtr(outer) - positive * special.ndtr(outer - shift)
+    return np.where((level > 0) & (shift > 0), np.maximum(value, 0.0), np.maximum(1.0 - level, 0.0))
 
 
 def conjugate_mean(shift: float, design: Design, low: float, high: float) -> float:
     """Upper bound on E f*(L - 1), f*(s) = max over y in [low, high] of s y - f(y), for a shift in sigmas."""
     if not low < high:
         raise ArgumentError(f"expected `low` < `high`, got {low:g} and {high:g}")
-    return Conjugate(design, low, high).mean(float(check.non_negative("shift", shift)))
+    return float(Conjugate(design, low, high).mean(check.non_negative("shift", shift)))
 
 
-def loss_mean(design: Design, second: float, fourth: float, *, draws: int, alpha: float) -> float:
+def loss_mean(design: Design, second: Values, fourth: Values, *, draws: Values, alpha: Values) -> FloatArray:
     """S: with probability at least 1 - alpha above E f(y) along the worst direction, at every number of draws."""
-    seen = design.quadratic * second + design.quartic * fourth
-    pay = np.log(1 / alpha) / draws
-    return float(-design.ceiling * np.expm1(-seen / design.ceiling - pay)) * (1 + 1e-12)
+    with np.errstate(over="ignore"):
+        seen = design.quadratic * second + design.quartic * fourth
+    pay = np.log(1 / np.asarray(alpha)) / draws
+    with np.errstate(over="ignore"):  # an absurd loss is as large as its ceiling
+        return np.asarray(-design.ceiling * np.expm1(-seen / design.ceiling - pay) * (1 + 1e-12))
 
 
-def largest_shift(moments: Moments, *, norm_lower: float, limit: float, alpha: float) -> float:
+def largest_shift(moments: Moments, *, norm_lower: float, limit: float, alpha: float) -> Any:
     """The largest shift, in sigmas, up to which the cosine is certified; 0.0 where nothing follows.
 
     With probability at least 1 - alpha (and while `norm_lower` and `moments.tilt` hold) every change of the input
@@ -194,47 +227,41 @@ def largest_shift(moments: Moments, *, norm_lower: float, limit: float, alpha: f
         moments: what the draws say.
         norm_lower: lower bound on ||h||.
         limit: upper bound on the field's norm.
-        alpha: failure probability of this cosine's own event.
+        alpha: failure probability of each cosine's own event.
     """
     kappa = float(check.norm_over_limit(norm_lower, limit))
-    alpha = float(check.alpha(alpha))
-    return reach(moments, kappa, alpha, NODES)
+    return check.unwrap(reach(moments, kappa, float(check.alpha(alpha)), NODES))
 
 
-def supports(moments: Moments, shift: float, *, norm_lower: float, limit: float, alpha: float) -> bool:
-    """Whether the rule certifies the cosine up to this shift: one evaluation, to check a stored shift."""
-    kappa = float(check.norm_over_limit(norm_lower, limit))
-    if moments.tilt > np.pi / 2:
-        return False
-    band = Band.around(moments.cosine, moments.tilt)
-    return Conjugate(moments.design, *band.reach(moments.centre)).mean(shift) < _room(moments, kappa, alpha)
+def supports(moments: Moments, shift: Values, *, norm_lower: Values, limit: Values, alpha: Values) -> BoolArray:
+    """Whether the rule certifies each cosine up to its shift: one evaluation, to check stored shifts."""
+    kappa = np.minimum(np.asarray(norm_lower, np.float64) / limit, 1.0)
+    conjugate, room = _rule(moments, kappa, alpha, NODES)
+    return np.asarray((np.asarray(moments.tilt) <= np.pi / 2) & (conjugate.mean(shift) < room))
 
 
-def reach(moments: Moments, kappa: float, alpha: float, nodes: int) -> float:
-    """Bisect on the rule itself, norm over limit given: the result was evaluated and found certified."""
-    if moments.tilt > np.pi / 2:
-        return 0.0
-    room = _room(moments, kappa, alpha)
-    if room <= 0:
-        return 0.0
-    band = Band.around(moments.cosine, moments.tilt)
-    conjugate = Conjugate(moments.design, *band.reach(moments.centre), nodes)
-    low, high = 0.0, LARGEST
-    while high - low > 1e-9:
+def reach(moments: Moments, kappa: float, alpha: float, nodes: int, tolerance: float = 1e-9) -> FloatArray:
+    """Bisect on the rule itself, norm over limit given: each result above 0 was evaluated and found certified."""
+    conjugate, room = _rule(moments, kappa, alpha, nodes)
+    known = (np.asarray(moments.tilt) <= np.pi / 2) & (room > 0)
+    low, high = np.zeros(np.shape(room)), np.full(np.shape(room), LARGEST)
+    while known.any() and float((high - low).max()) > tolerance:
         middle = (low + high) / 2
-        low, high = (middle, high) if conjugate.mean(middle) < room else (low, middle)
-    return low * (1 - 1e-12)
+        holds = conjugate.mean(middle) < room
+        low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+    return np.where(known, low * (1 - 1e-12), 0.0)
 
 
-def _room(moments: Moments, kappa: float, alpha: float) -> float:
-    """What is left of c sin(theta) for E f*(L - 1)."""
-    sine = np.sqrt((1 - moments.cosine) * (1 + moments.cosine))
-    return float(kappa * sine * (1 - 1e-12)) - loss_mean(
-        moments.design, *moments_along(moments), draws=moments.draws, alpha=alpha
-    )
+def _rule(moments: Moments, kappa: Values, alpha: Values, nodes: int) -> tuple[Conjugate, FloatArray]:
+    """E f*(L - 1) as a function of the shift, and what is left of c sin(theta) for it."""
+    band = Band.around(moments.cosine, moments.tilt)
+    sine = np.sqrt((1 - np.asarray(moments.cosine)) * (1 + np.asarray(moments.cosine)))
+    loss = loss_mean(moments.design, *moments_along(moments), draws=moments.draws, alpha=alpha)
+    room = np.asarray(kappa * sine * (1 - 1e-12) - loss)
+    return Conjugate(moments.design, *band.reach(moments.centre), nodes), room
 
 
-def moments_along(moments: Moments) -> tuple[float, float]:
+def moments_along(moments: Moments) -> tuple[Values, Values]:
     """Bounds on the sampled second and fourth moments along every direction that matters."""
     shrinkage = Band.around(moments.cosine, moments.tilt).shrinkage(moments.stretch)
     return shrinkage * moments.second, shrinkage**2 * moments.fourth

@@ -16,6 +16,7 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness
 from attribound.bounds.laws import Law
 from attribound.bounds.paper import cosine_bound_paper, largest_moved_fraction_paper
+from attribound.bounds.threshold import largest_argument
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates import explain as words
 from attribound.certificates.record import Failure, MapRecord, Record, Status, decode, encode
@@ -54,7 +55,10 @@ class Certificate:
 
     def max_epsilon(self, cosine: float) -> float:
         """The largest change that provably keeps the cosine at or above `cosine`; 0.0 if there is none."""
-        return self._reach if cosine == REFERENCE_COSINE else self._largest(cosine)
+        wanted = _number("cosine", cosine)
+        if wanted not in self._largest:
+            self._largest[wanted] = float(self.evidence.max_epsilon(wanted))
+        return self._largest[wanted]
 
     def rule_at(self, epsilon: float) -> str | None:
         """The rule that certifies `cosine(epsilon)`, e.g. "tight" or "covariance"; None if none does."""
@@ -134,11 +138,12 @@ class Certificate:
     def max_visible_epsilon(self, cosine: float) -> float:
         """The largest change that keeps `visible_cosine` at or above `cosine`; 0.0 if there is none."""
         wanted = float(check.fraction("cosine", cosine))
-        low, high = 0.0, self.law.reach
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.visible_cosine(middle) >= wanted else (low, middle)
-        return low
+        low, high = np.zeros(1), np.full(1, self.law.reach)
+
+        def visible(epsilon: FloatArray) -> FloatArray:
+            return visible_cosine(self.evidence, epsilon, self.draws)
+
+        return float(largest_argument(visible, wanted, low, high, 1e-12 * self.law.reach)[0])
 
     def cosine_paper(self, epsilon: float) -> float:
         """The paper's formula with the sampled norm. NOT a guarantee; for comparison only."""
@@ -187,12 +192,9 @@ class Certificate:
         return self.rule_at(epsilon) if epsilon > 0 else None
 
     @cached_property
-    def _reach(self) -> float:
-        """What everybody asks for: the largest epsilon at the reference cosine."""
-        return self._largest(REFERENCE_COSINE)
-
-    def _largest(self, cosine: float) -> float:
-        return float(self.evidence.max_epsilon(_number("cosine", cosine)))
+    def _largest(self) -> dict[float, float]:
+        """Largest epsilons that were asked for, by cosine."""
+        return {}
 
     @property
     def assumed(self) -> bool:

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from attribound.errors import ArgumentError
+from attribound.file_quota import shown
 from attribound.forests.ensemble import FloatArray
 from attribound.forests.forest import Forest
 from attribound.forests.shap import TreeShap
-from attribound.limits import shown
 
 FOREST_SUFFIXES = (".json", ".ubj", ".txt")
 """Of XGBoost's and LightGBM's own files."""

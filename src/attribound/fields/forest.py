@@ -16,7 +16,7 @@ from attribound.models.forest import ForestScores, as_logits, rows_of
 class ForestField(Field):
     """The library's own SHAP values of a forest's margin, one per column.
 
-    A forest with one margin has one map, whichever of the two classes is named: what speaks for yes is positive.
+    A forest with one margin explains yes by its values, no by their negatives: what speaks for the class is positive.
     Missing cells (NaN) stay missing under noise.
     """
 
@@ -26,6 +26,7 @@ class ForestField(Field):
 
     def __init__(self, explainer: TreeShap) -> None:
         self.explainer, self.model = explainer, ForestScores(explainer)
+        self.features = tuple(explainer.forest.names)
 
     def explain(
         self,
@@ -38,8 +39,12 @@ class ForestField(Field):
         """One pass over the trees gives the values and the margins."""
         refuse_graph(self, create_graph)
         values = self.explainer.values(rows_of(inputs))
-        chosen = torch.as_tensor(target).expand(len(inputs)).numpy() if values.shape[1] > 1 else 0
-        maps = torch.from_numpy(values[np.arange(len(values)), chosen]).to(inputs.device)
+        chosen = torch.as_tensor(target).expand(len(inputs)).numpy()
+        if values.shape[1] == 1:  # what speaks for yes speaks against no
+            picked = values[:, 0] * np.where(chosen == 1, 1.0, -1.0)[:, None]
+        else:
+            picked = values[np.arange(len(values)), chosen]
+        maps = torch.from_numpy(picked).to(inputs.device)
         return Explanation(maps, as_logits(self.explainer.scores_from(values), inputs))
 
 

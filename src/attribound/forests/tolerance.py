@@ -15,6 +15,7 @@ from attribound.forests.search import Budget
 from attribound.forests.shap import TreeShap
 from attribound.forests.sizes import size_named
 from attribound.forests.statements import Decision, decide, make_statements
+from attribound.forests.words import letter
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,10 @@ class Sheet:
     def together(self) -> Together:
         """All columns at once; of several statements, the first to break."""
         return min((part.together for part in self.parts), key=lambda one: one.reach)
+
+    def __str__(self) -> str:
+        """In plain words."""
+        return letter(self)
 
 
 def tolerance(

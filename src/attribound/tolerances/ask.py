@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from attribound import checks as check
+from attribound import forests
 from attribound.certification.arguments import AskedTarget, check_field, check_input, check_target, class_names, look_at
 from attribound.changes.base import Change, Continuous
 from attribound.changes.registry import make_changes
@@ -15,6 +16,7 @@ from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
 from attribound.fields.rows import independent, probe_rows
+from attribound.forests import TreeShap
 from attribound.hashes import input_bytes
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling.along import Along
@@ -43,7 +45,8 @@ def tolerance(
     reference: Reference = "shown",
     batch: int | None = None,
     progress: Progress | None = None,
-) -> Sheet:
+    **columns: Any,
+) -> Any:
     """How far an input may change before its explanation does: a proved interval for each change.
 
     With probability at least 1 - alpha everything that the sheet says is true (docs/theory/scan.md).
@@ -64,7 +67,15 @@ def tolerance(
             or the "plain" map. Exact changes are about the plain map.
         batch: most rows per model call; None sizes it automatically.
         progress: called with (draws done, draws planned) for each scanned change.
+        columns: of a forest's `TreeShap` and changes "columns": keep, size, scale, fixed and so on, as
+            `attribound.forests.tolerance` has them; the answer is its sheet, exact.
     """
+    if isinstance(field, TreeShap):
+        return _of_columns(field, x, changes, **columns)
+    if columns:
+        raise ArgumentError(
+            f"expected no {', '.join(columns)} for a field of {type(field).__name__}: they are for trees"
+        )
     bounded, x = check_field(field), check_input(x)
     asked, level = _cosines(cosine), float(check.alpha(alpha))
     if reference not in ("shown", "plain"):
@@ -88,6 +99,13 @@ def tolerance(
         else:
             answers[change.name] = exact_tolerance(along, plain=plain, label=peek.prediction, cosines=asked)
     return Sheet(answers, level, chosen, peek.prediction, plain, bounded.name, number)
+
+
+def _of_columns(explainer: TreeShap, row: Any, changes: Any, **columns: Any) -> forests.Sheet:
+    """The exact sheet of a forest's columns."""
+    if changes not in ("columns", "everyday"):
+        raise ArgumentError(f"expected changes 'columns' for a forest, got {changes!r}")
+    return forests.tolerance(explainer, row, **columns)
 
 
 def _cosines(cosine: Any) -> tuple[float, ...]:

@@ -100,9 +100,9 @@ def test_one_reason_under_an_assumed_limit_is_not_proved_anywhere(table, tmp_pat
 
 def test_what_alpha_means_is_said_exactly(table, capsys) -> None:
     _, out, _ = call(capsys, *table, "--alpha", "0.0012345678", "--out", "each")
-    assert "false with probability at most 0.0012345678: at most 0.0037037034 of these expected" in out
+    assert "false with probability at most 0.0012345678, so of the 3 tried at most 0.0037037034 are expected" in out
     _, out, _ = call(capsys, *table, "--alpha", "0.003", "--simultaneous", "--out", "all")
-    assert "all 3 certificates are true at once with probability at least 99.7 %" in out
+    assert "All 3 certificates are true at once with probability at least 99.7 %" in out
 
 
 def test_bad_wishes_are_refused_in_a_line(table, capsys) -> None:

@@ -192,8 +192,8 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
             raise ValueError(f"noise {self.noise.kind!r}, expected {' or '.join(LAWS)}")
         budget = _budget(self.noise.units)
         law = _law(law_type, budget.dim(self.dim), getattr(self.noise, law_type.parameter))
-        if not set(self.facts) <= set(FACTS):
-            raise ValueError(f"unknown facts {', '.join(sorted(set(self.facts) - set(FACTS)))}")
+        if unknown := sorted(name for name in self.facts if name not in FACTS):
+            raise ValueError(f"unknown facts {', '.join(unknown)}")
         facts = [FACTS[name].from_json(stored) for name, stored in self.facts.items()]
         return Evidence.of(law, self.bound.limit, *facts, budget=budget)
 

@@ -25,16 +25,16 @@ from attribound.noise import Gaussian
 from attribound.training import (
     Augmented,
     Behind,
-    Brief,
+    Bfloat16,
     Consistency,
     Denoise,
+    FrozenNorm,
     IgNorm,
     Igr,
     Objective,
     OneSided,
     Recognised,
     Schedule,
-    Settled,
     Standard,
     Trades,
     WithClean,
@@ -124,12 +124,12 @@ RECIPES = {
     ),
     "cifar10-resnet20-consistency": Recipe(
         "cifar10",
-        Brief(Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
+        Bfloat16(Augmented(FrozenNorm(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
         Schedule(epochs=1, batch=64, rate=1e-3),
         0.25,
         then=(
             (
-                Brief(Augmented(Settled(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
+                Bfloat16(Augmented(FrozenNorm(WithClean(OneSided(Gaussian(0.25), beta=2.0))))),
                 Schedule(epochs=1, batch=64, rate=2e-4),
             ),
         ),
@@ -139,18 +139,18 @@ RECIPES = {
     "denoiser-cifar10": Recipe("cifar10", Denoise(), Schedule(epochs=8, batch=16, rate=2e-3)),
     "denoiser-cifar10-resnet20": Recipe(
         "cifar10",
-        Brief(Augmented(Recognised(NEAR, "cifar10-resnet20", weight=0.1))),
+        Bfloat16(Augmented(Recognised(NEAR, "cifar10-resnet20", weight=0.1))),
         Schedule(epochs=8, batch=64, rate=1.5e-3),
         then=(
-            (Brief(Augmented(behind(beta=2.0))), Schedule(epochs=2, batch=64, rate=5e-4)),
-            (Brief(Augmented(behind(beta=10.0))), Schedule(epochs=3, batch=64, rate=6e-4)),
+            (Bfloat16(Augmented(behind(beta=2.0))), Schedule(epochs=2, batch=64, rate=5e-4)),
+            (Bfloat16(Augmented(behind(beta=10.0))), Schedule(epochs=3, batch=64, rate=6e-4)),
         ),
         start="denoiser-cifar10",
         kept=0.2,
         since=2,
     ),
     "denoiser-photos": Recipe(
-        "patches", Brief(Denoise()), Schedule(epochs=10, batch=16, rate=1e-3), start="denoiser-cifar10"
+        "patches", Bfloat16(Denoise()), Schedule(epochs=10, batch=16, rate=1e-3), start="denoiser-cifar10"
     ),
 }
 TYPED = {

@@ -20,7 +20,7 @@ from attribound.models import SHIPPED, card
 from attribound.rounding import lower_quantile, percent, round_down
 from attribound.runs import Store, summarise
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import Proved, prove_all
+from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.summary import Summary
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -89,7 +89,7 @@ def row_of(path: Path) -> dict[str, Any]:
     """The row of a finished run."""
     with Store.read(path) as store:
         summary, config = summarise(store), store.config
-        proved = [one.record for one in prove_all(store.records(), config) if isinstance(one, Proved)]
+        proved = [one.record for one in prove_all(store.records(), config) if isinstance(one, ProvedRecord)]
         findings = list(store.findings().values())
     _refuse(path, summary, config)
     shipped = card(config.model) if config.model in SHIPPED and not config.denoiser else None

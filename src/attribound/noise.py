@@ -163,14 +163,14 @@ class NoiseOf(Noise):
         return self.kind(self.units.dim(size), self.value)
 
 
-_NAMED: dict[str, Callable[[float], Noise]] = {Ball.kind: UniformBall, Normal.kind: Gaussian}
+_NAMED: dict[type[Law], Callable[[float], Noise]] = {type(make(1.0).law(2)): make for make in (UniformBall, Gaussian)}
 """Laws whose noise has a name of its own in Python."""
 
 
 def parse_noise(spec: str, units: tuple[float, ...] | None = None) -> Noise:
     """The noise of `uniform:R`, `gaussian:S` or any other law's `kind:value`."""
     kind, value = split_spec(spec)
-    named = _NAMED.get(kind.kind) if units is None else None
+    named = _NAMED.get(kind) if units is None else None
     return NoiseOf(kind, value, Budget(units)) if named is None else named(value)
 
 

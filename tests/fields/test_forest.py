@@ -39,11 +39,11 @@ def test_a_forest_is_certified_with_its_reasons(forest: ab.Forest) -> None:
 
 
 def test_the_map_is_the_mean_of_the_librarys_values(forest: ab.Forest) -> None:
-    """In scikit-learn the class of a yes or no is named, and the values are the same for both."""
+    """Of a yes or no, what speaks for yes speaks against no."""
     explainer = ab.TreeShap(forest)
-    maps = ab.Unit(explainer).base.explain(torch.tensor(ROWS), 0)
+    maps = ab.Unit(explainer).base.explain(torch.tensor(ROWS), 1)
     np.testing.assert_array_equal(maps.maps.numpy(), explainer.values(ROWS)[:, 0])
-    np.testing.assert_array_equal(maps.maps, ab.Unit(explainer).base.explain(torch.tensor(ROWS), 1).maps)
+    np.testing.assert_array_equal(-maps.maps, ab.Unit(explainer).base.explain(torch.tensor(ROWS), 0).maps)
     np.testing.assert_allclose(maps.logits[:, 1] - maps.logits[:, 0], explainer.scores(ROWS)[:, 0], rtol=1e-12)
 
 

@@ -29,7 +29,7 @@ from attribound.fields import Scaled
 from attribound.fields.base import Explanation, Field
 from attribound.noise import NoiseOf
 from attribound.runs.gate import Asked, _case
-from attribound.runs.proved import Proved as ProvedRecord
+from attribound.runs.proved import ProvedRecord
 from attribound.sampling import Around
 from tests.sampling.running import drawn
 from tests.soundness.waves import Waves

@@ -235,7 +235,7 @@ def _write_scan(row: dict[str, Any], out: Path | None, target: Path | None) -> N
     if out is None or target is None:
         return
     from attribound.files import write_whole
-    from attribound.report import plots
+    from attribound.report.figures import plots
 
     write_whole(out, json.dumps(row, indent=1) + "\n")
     if target.is_file():  # beside a device or a pipe there is no place for a picture

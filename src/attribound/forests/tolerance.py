@@ -13,7 +13,7 @@ from attribound.forests.ensemble import BoolArray, FloatArray
 from attribound.forests.nearest import Sweep, Together, find_nearest, sweep_columns
 from attribound.forests.search import Budget
 from attribound.forests.shap import TreeShap
-from attribound.forests.sizes import size_named
+from attribound.forests.sizes import Size, size_named
 from attribound.forests.statements import Decision, decide, make_statements
 from attribound.forests.words import letter
 
@@ -152,10 +152,27 @@ def tolerance(
         choices=choices,
         missing=missing,
     )
-    decision = decide(shap, values, target=target, side=side, threshold=threshold)
-    statements = make_statements(forest, decision, keep, threshold=threshold)
-    near = neighbours(forest.axes, values, moves)
-    free = neighbours(forest.axes, values, tuple(_freely(one) for one in moves))
+    asked = _Asked(keep, size, Budget(most, seconds), target, side, threshold)
+    return _answer(shap, values, moves, asked, measure)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked about a row; see `tolerance`."""
+
+    keep: str
+    size: str
+    budget: Budget
+    target: int | None
+    side: int | None
+    threshold: float
+
+
+def _answer(shap: TreeShap, values: FloatArray, moves: tuple[Movement, ...], asked: _Asked, measure: Size) -> Sheet:
+    decision = decide(shap, values, target=asked.target, side=asked.side, threshold=asked.threshold)
+    statements = make_statements(shap.forest, decision, asked.keep, threshold=asked.threshold)
+    near = neighbours(shap.forest.axes, values, moves)
+    free = neighbours(shap.forest.axes, values, tuple(_freely(one) for one in moves))
     parts = []
     for statement, sweep in zip(statements, sweep_columns(shap, statements, free), strict=True):
         together = find_nearest(
@@ -164,12 +181,12 @@ def tolerance(
             near,
             sweep=sweep.at(free, near),
             size=measure,
-            budget=Budget(most, seconds),
+            budget=asked.budget,
         )
         columns = _columns(shap, values, moves, cells=free, sweep=sweep)
-        reason = None if statement.reason is None else forest.names[statement.reason]
+        reason = None if statement.reason is None else shap.forest.names[statement.reason]
         parts.append(Part(statement.words, reason, columns, together))
-    return _sheet(shap, decision, tuple(parts), size)
+    return _sheet(shap, decision, tuple(parts), asked.size)
 
 
 def _freely(movement: Movement) -> Movement:

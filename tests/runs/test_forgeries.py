@@ -33,7 +33,7 @@ DATA = "mnist-sample"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("forgeries") / "run"
-    config = msgspec.structs.replace(CONFIG, samples=96, items=ITEMS, cells=(0.3,), noise="gaussian:0.8")
+    config = msgspec.structs.replace(CONFIG, samples=96, items=ITEMS, asked={"cells": [0.3]}, noise="gaussian:0.8")
     certify(prepare(config)[1], path, Local(1))
     return path
 

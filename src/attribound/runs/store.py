@@ -21,7 +21,7 @@ from attribound.runs.config import RunConfig
 from attribound.runs.connection import SCHEMA, UNREADABLE, connect, locked, why
 from attribound.runs.tasks import Outcome
 
-FORMAT = 2
+FORMAT = 3
 _FILE, _LOCK = "run.sqlite", "lock.sqlite"
 _MOST_NUMBERS = 50_000_000
 """A stored picture never has more values than this: a small file may not unpack into all memory."""

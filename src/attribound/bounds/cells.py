@@ -275,10 +275,11 @@ def _no_ties(hot: Any) -> list[list[int]]:
 
 
 def _check_counts(name: str, counts: Numbers, draws: float) -> None:
-    if isinstance(counts, float) and 0 <= counts <= draws and draws >= 1 and counts.is_integer():
+    whole = draws >= 1 and float(draws).is_integer()
+    if isinstance(counts, float) and 0 <= counts <= draws and whole and counts.is_integer():
         return
     counted = np.asarray(counts)
-    if not (draws >= 1 and ((counted >= 0) & (counted <= draws) & (counted == np.floor(counted))).all()):
+    if not (whole and ((counted >= 0) & (counted <= draws) & (counted == np.floor(counted))).all()):
         raise ValueError(f"{name} holds counts that are not whole numbers between 0 and {draws:g} draws")
 
 

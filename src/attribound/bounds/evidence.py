@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar, final
 
 import numpy as np
+import numpy.typing as npt
 
 from attribound.bounds.budgets import PLAIN, Budget
 from attribound.bounds.facts import Closeness, Fact, Length, Numbers, Spread
@@ -51,13 +52,14 @@ class Evidence:
         first = members[0]
         if any(one.family != first.family for one in members):
             raise ArgumentError("expected evidence with one law and the same facts to be stacked")
-        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind in first.family[-1]}
+        facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind, _ in first.family[-1]}
         return cls(first.law, np.array([one.limit for one in members], np.float64)[:, None], facts, first.budget)
 
     @property
-    def family(self) -> tuple[Law, Budget, frozenset[type[Fact]]]:
-        """What evidences must share to be stacked: law, budget, and the facts that are not about single cells."""
-        return self.law, self.budget, frozenset(kind for kind in self.facts if not kind.cellwise)
+    def family(self) -> tuple[Law, Budget, frozenset[tuple[type[Fact], int]]]:
+        """What evidences must share to be stacked: law, budget, and facts, with widths, that are not about cells."""
+        kinds = ((kind, one.width) for kind, one in self.facts.items() if not kind.cellwise)
+        return self.law, self.budget, frozenset(kinds)
 
     def fact(self, kind: type[F]) -> F:
         """The fact of that type; asking for one that is not there is a mistake of the caller."""
@@ -104,6 +106,14 @@ class Evidence:
     def cosine(self, epsilon: Numbers) -> FloatArray:
         """The largest certified cosine; -1.0 where no rule says anything."""
         return np.asarray(np.max(np.stack(np.broadcast_arrays(*self.cosines(epsilon).values())), axis=0))
+
+    def holds(self, cosine: float, epsilon: Numbers) -> npt.NDArray[np.bool_]:
+        """Where `cosine(epsilon)` is at least `cosine`; rules that search are asked only if others do not say it."""
+        shift, proved = np.asarray(epsilon, np.float64), np.asarray(False)
+        for rule in sorted(RULES, key=lambda rule: rule.searches):
+            if rule.applies(self) and not (proved.ndim and proved.all()):
+                proved = np.asarray(proved | (rule.certified(self, shift) >= cosine))
+        return proved
 
     def rule_at(self, epsilon: float) -> str | None:
         """The rule that gives the largest cosine; None if no rule says anything."""

@@ -7,7 +7,7 @@ evidence hold at once with probability at least 1 - alpha.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -45,6 +45,11 @@ class Fact:
     name: ClassVar[str]
     cellwise: ClassVar[bool] = False
     """Whether it holds a number per cell of the map: such facts are not stacked, and no rule needs them."""
+
+    @property
+    def width(self) -> int:
+        """How many questions it is about; facts of different width are not stacked."""
+        return 1
 
     @property
     def spent(self) -> float:
@@ -104,6 +109,28 @@ class Basis:
     law: Law | None = None
 
 
+# What no draws can exceed is the same for all records of a run.
+
+
+@lru_cache(maxsize=256)
+def _longest(basis: Basis) -> float:
+    return confidence.largest_norm_lower(basis.draws, limit=basis.limit, alpha=basis.alpha)
+
+
+@lru_cache(maxsize=256)
+def _narrowest(basis: Basis) -> float:
+    return confidence.smallest_eigenvalue_upper(basis.draws, limit=basis.limit, alpha=basis.alpha) * basis.block
+
+
+@lru_cache(maxsize=256)
+def _closest(basis: Basis) -> float:
+    return float(
+        confidence.mean_radius(
+            limit=basis.limit, norm_lower=basis.limit, samples=basis.draws, alpha=basis.alpha, eigenvalue_upper=0.0
+        )
+    )
+
+
 @final
 @dataclass(frozen=True)
 class Length(Fact):
@@ -121,7 +148,7 @@ class Length(Fact):
     def problems(self, basis: Basis) -> list[str]:
         """Within the limit, and no more than perfectly constant draws would prove."""
         lower, sampled = float(self.lower), float(self.sampled)
-        most = confidence.largest_norm_lower(basis.draws, limit=basis.limit, alpha=basis.alpha)
+        most = _longest(basis)
         found = [] if 0 <= lower <= most * (1 + _SLACK) else [f"norm_lower {lower:g} is not in [0, {most:g}]"]
         if not 0 <= sampled <= basis.limit * (1 + _SLACK):
             found.append(f"norm {sampled:g} is not in [0, limit {basis.limit:g}]")
@@ -142,7 +169,7 @@ class Spread(Fact):
 
     def problems(self, basis: Basis) -> list[str]:
         """Not smaller than draws without any spread would prove."""
-        least = confidence.smallest_eigenvalue_upper(basis.draws, limit=basis.limit, alpha=basis.alpha) * basis.block
+        least = _narrowest(basis)
         if float(self.eigenvalue) >= least * (1 - _SLACK):
             return []
         return [
@@ -171,10 +198,7 @@ class Closeness(Fact):
 
     def problems(self, basis: Basis) -> list[str]:
         """Not smaller than draws without any spread would prove."""
-        least = confidence.mean_radius(
-            limit=basis.limit, norm_lower=basis.limit, samples=basis.draws, alpha=basis.alpha, eigenvalue_upper=0.0
-        )
-        found = []
+        least, found = _closest(basis), list[str]()
         if float(self.radius) < least * (1 - _SLACK):
             found.append(f"map_radius {float(self.radius):g} is smaller than {basis.draws} draws can prove ({least:g})")
         half = SHARES["radius"] * basis.alpha / 2  # the other half is the sampled map's own

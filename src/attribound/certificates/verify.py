@@ -1,8 +1,10 @@
 """Check stored records: derive their numbers again from what they rest on."""
 
 import math
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from attribound.bounds.cells import CellFact
 from attribound.bounds.confidence import mean_radius
+from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
 from attribound.bounds.rules import RULES
 from attribound.certificates.certificate import Certificate
@@ -21,6 +24,8 @@ _NEEDED = (Length, Spread, Closeness)
 """What every certificate rests on."""
 
 _TOLERANCE = 1e-9
+_STACKED = 128
+"""Records whose facts are derived together."""
 
 
 @final
@@ -56,7 +61,59 @@ def verify_record(certificate: Certificate) -> Verification:
 
 def consistency(certificate: Certificate) -> list[str]:
     """What cannot be in a record, or contradicts itself, whatever it states: quick enough for every record of a run."""
-    return _first(certificate, _out_of_range, _infeasible, _disagreements, _sizes)
+    return consistency_of([certificate])[0]
+
+
+def consistency_of(certificates: Sequence[Certificate]) -> list[list[str]]:
+    """The same for many records: what takes long is derived for all of them at once."""
+    found = [_first(one, _out_of_range, _infeasible) for one in certificates]
+    for check in (_unproved, _disagreeing):
+        sound = [place for place, problems in enumerate(found) if not problems]
+        for place, problems in zip(sound, check([certificates[place] for place in sound]), strict=True):
+            found[place] = problems
+    return [problems or _first(one, _sizes) for one, problems in zip(certificates, found, strict=True)]
+
+
+def _unproved(certificates: Sequence[Certificate]) -> list[list[str]]:
+    """Facts that do not follow from others by the rule that they are for."""
+    clear = [False] * len(certificates)
+    for places in _alike(certificates):
+        for place, fine in zip(places, _cleared([certificates[place] for place in places]), strict=True):
+            clear[place] = fine
+    return [[] if fine else _first(one, _underived) for one, fine in zip(certificates, clear, strict=True)]
+
+
+def _alike(certificates: Sequence[Certificate]) -> list[list[int]]:
+    """Places of the certificates whose evidence can be stacked, a few at a time: what is in the cache is quick."""
+    families: dict[object, list[int]] = defaultdict(list)
+    for place, one in enumerate(certificates):
+        families[one.evidence.family].append(place)
+    return [places[at : at + _STACKED] for places in families.values() for at in range(0, len(places), _STACKED)]
+
+
+def _cleared(certificates: Sequence[Certificate]) -> list[bool]:
+    """Of records alike: for which no rule has a problem; False also where that takes a closer look."""
+    try:
+        evidence = Evidence.stack([one.evidence for one in certificates])
+        clear = [rule.clear(evidence) for rule in RULES if rule.applies(evidence)]
+        return [bool(one) for one in np.logical_and.reduce(np.broadcast_arrays(np.ones(len(certificates)), *clear))]
+    except (ValueError, ArithmeticError):
+        return [False] * len(certificates)
+
+
+def _underived(certificate: Certificate) -> list[str]:
+    evidence = certificate.evidence
+    return [problem for rule in RULES if rule.applies(evidence) for problem in rule.problems(evidence)]
+
+
+def _disagreeing(certificates: Sequence[Certificate]) -> list[list[str]]:
+    """Stored numbers that contradict each other."""
+    if not certificates:
+        return []
+    again = _radii_again(certificates)
+    return [
+        _first(one, partial(_disagreements, radius=radius)) for one, radius in zip(certificates, again, strict=True)
+    ]
 
 
 def _first(certificate: Certificate, *checks: Callable[[Certificate], list[str]]) -> list[str]:
@@ -89,15 +146,13 @@ def _infeasible(certificate: Certificate) -> list[str]:
     record, evidence = certificate.record, certificate.evidence
     basis = Basis(record.bound.limit, record.draws, record.alpha, record.block, certificate.law)
     problems = [problem for fact in evidence.facts.values() for problem in fact.problems(basis)]
-    if not problems:  # from facts that are none, no rule derives anything
-        problems = [problem for rule in RULES if rule.applies(evidence) for problem in rule.problems(evidence)]
     stated = ProbabilityGradient in evidence.facts
     if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit" or record.maps):
         problems.append("the curvature rule does not apply to this field")
     return problems
 
 
-def _disagreements(certificate: Certificate) -> list[str]:
+def _disagreements(certificate: Certificate, radius: float) -> list[str]:
     """Stored numbers that contradict each other."""
     record, evidence, law = certificate.record, certificate.evidence, certificate.law
     pairs: dict[str, tuple[object, object]] = {
@@ -107,7 +162,7 @@ def _disagreements(certificate: Certificate) -> list[str]:
         "norm_lower": (record.norm_lower, evidence.fact(Length).lower),
         "eigenvalue_upper": (record.eigenvalue_upper, evidence.fact(Spread).eigenvalue),
         "map_radius": (record.map_radius, evidence.fact(Closeness).radius),
-        "map_radius again": (record.map_radius, _radius_again(certificate)),
+        "map_radius again": (record.map_radius, radius),
         "the subject's noise": (record.subject.noise, law.spec),
         "the subject's units": (record.subject.units, evidence.budget.units),
         "the subject's seed": (record.subject.seed, record.seed),
@@ -127,17 +182,18 @@ def _disagreements(certificate: Certificate) -> list[str]:
     return problems + _about_map(certificate)
 
 
-def _radius_again(certificate: Certificate) -> float:
-    """The map's radius from everything that it follows from: limit, draws, norm, spread and its share of alpha."""
-    closeness, record = certificate.evidence.fact(Closeness), certificate.record
-    again = mean_radius(
-        limit=record.bound.limit,
-        norm_lower=record.norm_lower,
-        samples=record.draws,
-        alpha=float(closeness.attacked_alpha),
-        eigenvalue_upper=record.eigenvalue_upper / record.block,
-    )
-    return float(again)
+def _radii_again(certificates: Sequence[Certificate]) -> list[float]:
+    """The maps' radii from everything that they follow from: limit, draws, norm, spread and their share of alpha."""
+    records = [one.record for one in certificates]
+    rows = [
+        (one.bound.limit, one.norm_lower, one.draws, one.eigenvalue_upper / one.block, closeness.attacked_alpha)
+        for one, closeness in zip(records, (known.evidence.fact(Closeness) for known in certificates), strict=True)
+    ]
+    limit, norm, draws, eigenvalue, alpha = np.array(rows, np.float64).T
+    # A stated norm or spread that is none contradicts its fact; here it may only do no harm.
+    norm, eigenvalue = np.clip(norm, 0.0, limit), np.maximum(eigenvalue, 0.0)
+    again = mean_radius(limit=limit, norm_lower=norm, samples=draws, alpha=alpha, eigenvalue_upper=eigenvalue)
+    return [float(radius) for radius in again]
 
 
 def _about_map(certificate: Certificate) -> list[str]:

@@ -21,7 +21,7 @@ from attribound.bounds.visible import visible_cosine
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, Record, seal_of
 from attribound.certificates.statements.registry import STATEMENTS
-from attribound.certificates.verify import consistency
+from attribound.certificates.verify import consistency_of
 from attribound.checks import FloatArray
 from attribound.runs.config import RunConfig
 
@@ -56,8 +56,9 @@ def prove_all(records: Iterable[Record | Failure], config: RunConfig) -> Iterato
 
 
 def _prove(block: Sequence[Record | Failure], config: RunConfig) -> Iterator[ProvedRecord | Failure]:
-    broken = {id(one): consistency(Certificate(one)) for one in block if isinstance(one, Record)}
-    sound = [one for one in block if isinstance(one, Record) and not broken[id(one)]]
+    records = [one for one in block if isinstance(one, Record)]
+    broken = dict(zip(map(id, records), consistency_of([Certificate(one) for one in records]), strict=True))
+    sound = [one for one in records if not broken[id(one)]]
     overstated = {id(one) for one, honest in zip(sound, _honest(sound), strict=True) if not honest}
     for record in block:
         if isinstance(record, Failure):
@@ -190,11 +191,12 @@ def _all_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np
         for key in getattr(records[0], name):
             stated = _column(records, name, key)
             fine &= (stated <= answer(np.array([float(key)])) + _TOLERANCE)[:, 0]
-    for name, answer in (("max_epsilon", evidence.cosine), ("max_visible_epsilon", visible)):
-        for key in getattr(records[0], name):
-            stated = _column(records, name, key)
-            least = stated - _TOLERANCE
-            fine &= ((least <= 0) | (answer(np.maximum(least, 0.0)) >= float(key)))[:, 0]
+    for key in records[0].max_epsilon:
+        least = _column(records, "max_epsilon", key) - _TOLERANCE
+        fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0)))[:, 0]
+    for key in records[0].max_visible_epsilon:
+        least = _column(records, "max_visible_epsilon", key) - _TOLERANCE
+        fine &= ((least <= 0) | (visible(np.maximum(least, 0.0)) >= float(key)))[:, 0]
     fine &= _status_proved(records) & _class_proved(evidence, records)
     return np.asarray(fine & [not _overstated(one) for one in records])
 
@@ -221,9 +223,14 @@ def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[
     """(N,) whether what is stated about the class is proved."""
     known = evidence.fact(Majority).radius(evidence.law)[:, 0] if Majority in evidence.facts else np.zeros(len(records))
     fine = np.array([one.prediction_radius or 0.0 for one in records]) <= known + _TOLERANCE
-    for at, one in enumerate(records):
-        for key, joint in one.joint_epsilon.items():
-            fine[at] &= joint <= min(known[at], one.max_epsilon.get(key, 0.0)) + _TOLERANCE
+    for key in {key for one in records for key in one.joint_epsilon}:
+        joint = np.array([one.joint_epsilon.get(key, 0.0) for one in records])
+        fine &= joint <= known + _TOLERANCE
+        # An epsilon that is stated, and checked beside this, need not be derived twice.
+        stated = np.array([one.max_epsilon.get(key, 0.0) for one in records])
+        if not (joint <= stated + _TOLERANCE).all():
+            least = joint[:, None] - _TOLERANCE
+            fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0)))[:, 0]
     return fine
 
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
+import numpy.typing as npt
 
 from attribound.bounds.facts import Fact
 from attribound.bounds.tight import VACUOUS
@@ -26,12 +27,14 @@ class Rule(ABC):
         words: what it rests on, in words.
         needs: the facts without which it says nothing.
         rounded: whether its cosines are exact thresholds, rounded where they were derived.
+        searches: whether it looks for the best of many bounds, so that it is asked last.
     """
 
     name: ClassVar[str]
     words: ClassVar[str]
     needs: ClassVar[tuple[type[Fact], ...]]
     rounded: ClassVar[bool] = False
+    searches: ClassVar[bool] = False
 
     def applies(self, evidence: "Evidence") -> bool:
         """Whether all facts are there; a rule for some laws only asks the law for what it needs."""
@@ -50,6 +53,10 @@ class Rule(ABC):
     def start(self, evidence: "Evidence", cosine: float) -> FloatArray:
         """Where the search for the largest epsilon at a cosine may begin: a guess, shaped like the norm's bound."""
         return np.zeros(np.shape(evidence.norm_lower) or 1)
+
+    def clear(self, evidence: "Evidence") -> npt.NDArray[np.bool_]:
+        """(N,) of stacked evidence: where `problems` would say nothing; may be False there, never True elsewhere."""
+        return np.full(len(np.atleast_1d(evidence.norm_lower)), type(self).problems is Rule.problems)
 
     def problems(self, evidence: "Evidence") -> list[str]:
         """Stored facts that do not follow from others, in words."""

@@ -34,6 +34,7 @@ class Covariance(Rule):
 
     name, words = "covariance", "the covariance rule (length, limit and spread)"
     needs = (Length, Spread)
+    searches = True
 
     def applies(self, evidence: "Evidence") -> bool:
         """Only for laws whose likelihood ratio can be truncated."""
@@ -97,13 +98,23 @@ def _zoomed(value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArr
     best = np.asarray(np.inf)
     for _ in range(zooms):
         levels = low[..., None] + (high - low)[..., None] * steps
-        values = value(law.truncate(shift[..., None], levels))
+        values = value(_truncate(law, shift, levels))
         at = np.argmin(values, axis=-1)
         best = np.minimum(best, values.min(axis=-1))
         levels = np.broadcast_to(levels, values.shape)
         low, high = (np.take_along_axis(levels, _near(at, step, law), -1)[..., 0] for step in (-1, 1))
-        shift = np.broadcast_to(shift, best.shape)
     return best
+
+
+def _truncate(law: Law, shift: FloatArray, levels: FloatArray) -> Truncation:
+    """Truncations at levels (..., L); records that look at the same levels of the same shift share them."""
+    if shift.size > 1 or levels.size <= law.levels:
+        return law.truncate(shift[..., None], levels)
+    ends = levels[..., 0].ravel() + 1j * levels[..., -1].ravel()
+    _, first, where = np.unique(ends, return_index=True, return_inverse=True)
+    cut = law.truncate(shift.reshape(1, 1), levels.reshape(-1, law.levels)[first])
+    missing, deviation = (one[where.ravel()].reshape(levels.shape) for one in (cut.missing, cut.deviation))
+    return Truncation(missing, deviation)
 
 
 def _near(at: np.ndarray, step: int, law: Law) -> np.ndarray:

@@ -71,14 +71,14 @@ class MomentBounds(Fact):
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """A ValueError also for columns from which nothing can be derived."""
         moments = super().from_json(stored)
-        columns = [np.asarray(getattr(moments, field.name)) for field in fields(cls)]
-        if len({column.shape for column in columns}) != 1 or moments.cosine.ndim != 1 or not len(moments.cosine):
+        columns = [getattr(moments, name) for name in stored]
+        if len({np.shape(column) for column in columns}) != 1 or moments.cosine.ndim != 1 or not len(moments.cosine):
             raise ValueError("moments do not hold one number per cosine")
-        if not all((column >= 0).all() for column in columns) or not (moments.cosine < 1).all():
+        if min(map(min, columns)) < 0 or max(moments.cosine) >= 1:
             raise ValueError("moments hold a number that is negative, or a cosine that is not below 1")
-        if not ((moments.alpha > 0) & (moments.alpha < 1) & (moments.draws >= 1)).all():
+        if not (min(moments.alpha) > 0 and max(moments.alpha) < 1 and min(moments.draws) >= 1):
             raise ValueError("moments have an alpha that is not in (0, 1), or no draws")
-        if not ((moments.stretch > 0) & (moments.ceiling > 0)).all():
+        if not (min(moments.stretch) > 0 and min(moments.ceiling) > 0):
             raise ValueError("moments have a stretch or a ceiling that is not above 0")
         return moments
 
@@ -92,6 +92,11 @@ class MomentBounds(Fact):
         columns = {name: getattr(self, name).tolist() for name in (*_MOMENTS, *_LOSS)}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return [Moments(design=Design(*(row.pop(name) for name in _LOSS)), **row) for row in rows]
+
+    @property
+    def width(self) -> int:
+        """One per cosine."""
+        return len(self.cosine)
 
     @property
     def spent(self) -> float:
@@ -138,6 +143,12 @@ class Moment(Rule):
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """It says how far the map turns, not how far it moves."""
         return np.full(np.shape(epsilon), np.inf)
+
+    def clear(self, evidence: "Evidence") -> BoolArray:
+        """All records at once."""
+        stacked = evidence.fact(MomentBounds)
+        columns = {field.name: getattr(stacked, field.name)[:, 0] for field in fields(stacked)}
+        return np.asarray(given(MomentBounds(**columns), evidence.norm_lower, evidence.limit).all(axis=-1))
 
     def problems(self, evidence: "Evidence") -> list[str]:
         """Shifts that are larger than what follows from the moments."""

@@ -23,7 +23,7 @@ def fetch(
         str,
         typer.Argument(
             help="mnist, cifar10, resnet50, efficientnet-lite0, imagenet-photos, scikit-image, wordllama, "
-            "spam-assassin or srmd."
+            "spam-assassin, srmd, german-credit, adult or compas."
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="Folder to write; default data/NAME.")] = None,

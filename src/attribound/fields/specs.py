@@ -141,7 +141,9 @@ def _attribution(model: Model, name: str, output: Output) -> Field:
 
 def names_code(attribution: str) -> bool:
     """Whether an attribution is the user's own `module:Field`: code, which no file may choose."""
-    return ":" in attribution and _method(attribution) not in _CAMS
+    module = attribution.partition(":")[0]
+    named = ":" in attribution and all(part.isidentifier() for part in module.split("."))
+    return named and _method(attribution) not in _CAMS
 
 
 def _own(model: Model, spec: str, output: Output) -> Field:

@@ -13,7 +13,7 @@ from attribound.forests.ensemble import BoolArray, FloatArray
 from attribound.forests.nearest import Sweep, Together, find_nearest, sweep_columns
 from attribound.forests.search import Budget
 from attribound.forests.shap import TreeShap
-from attribound.forests.sizes import Size, size_named
+from attribound.forests.sizes import size_named
 from attribound.forests.statements import Decision, decide, make_statements
 from attribound.forests.words import letter
 
@@ -120,13 +120,10 @@ def tolerance(
     Args:
         shap: of the forest.
         row: (columns,); missing cells are NaN.
-        keep: `first` (reason stays first), `stays:K` (each of the first K by itself stays among them), `top:K` (the set
-            of the first K stays), `sign` or `sign:COLUMN` (a reason keeps its sign), `class` (class or side of the
-            threshold).
-        size: of changes of several columns: `l2`, `each` (the largest of all columns), or `count` (of changed
-            answers).
-        scale: a unit for each column, or by name (others are fixed); 0: the column is fixed. A changed category costs
-            one unit.
+        keep: `first` reason, `stays:K` (each of the first K stays among them), `top:K` (their set stays), `sign` or
+            `sign:COLUMN` of a reason, `class` (or side of the threshold).
+        size: of changes of several columns: `l2`, `each` (the largest of all), or `count` (of changed answers).
+        scale: a unit for each column, or by name (others are fixed); 0: fixed. A changed category costs one unit.
         fixed: columns that do not change.
         whole: columns that hold whole numbers.
         choices: by categorical column, the categories that it may take.
@@ -134,15 +131,12 @@ def tolerance(
         target: the output to explain; None: the largest score.
         side: 1 or -1: reasons for a high or a low score; None: for the side on which the score lies.
         threshold: of the score (before any link function), for forests that decide by sides.
-        boxes: how many boxes the search may cut, per statement.
+        boxes: how many boxes the search may cut, and
         seconds: how long it may take, per statement.
     """
-    values = np.asarray(row, dtype=np.float64)
-    forest = shap.forest
+    values, forest = np.asarray(row, dtype=np.float64), shap.forest
     if values.shape != (len(forest.names),):
         raise ArgumentError(f"expected one row of {len(forest.names)} columns, got an array of shape {values.shape}")
-    measure, most = size_named(size), int(count("boxes", boxes))
-    positive("seconds", seconds)
     moves = movements(
         forest.names,
         forest.categorical,
@@ -152,8 +146,8 @@ def tolerance(
         choices=choices,
         missing=missing,
     )
-    asked = _Asked(keep, size, Budget(most, seconds), target, side, threshold)
-    return _answer(shap, values, moves, asked, measure)
+    budget = Budget(int(count("boxes", boxes)), float(positive("seconds", seconds)))
+    return _answer(shap, values, moves, _Asked(keep, size, budget, target, side, threshold))
 
 
 @dataclass(frozen=True)
@@ -168,7 +162,7 @@ class _Asked:
     threshold: float
 
 
-def _answer(shap: TreeShap, values: FloatArray, moves: tuple[Movement, ...], asked: _Asked, measure: Size) -> Sheet:
+def _answer(shap: TreeShap, values: FloatArray, moves: tuple[Movement, ...], asked: _Asked) -> Sheet:
     decision = decide(shap, values, target=asked.target, side=asked.side, threshold=asked.threshold)
     statements = make_statements(shap.forest, decision, asked.keep, threshold=asked.threshold)
     near = neighbours(shap.forest.axes, values, moves)
@@ -180,7 +174,7 @@ def _answer(shap: TreeShap, values: FloatArray, moves: tuple[Movement, ...], ask
             statement,
             near,
             sweep=sweep.at(free, near),
-            size=measure,
+            size=size_named(asked.size),
             budget=asked.budget,
         )
         columns = _columns(shap, values, moves, cells=free, sweep=sweep)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, final
 
-from attribound.rounding import confidence, exact_text, round_down
+from attribound.rounding import confidence, exact_text, round_down, round_up
 
 Level = Literal["note", "warning", "alarm"]
 _NAMED = 5
@@ -104,15 +104,14 @@ def cautions(chance: float | None, fidelity: float | None) -> list[Caution]:
     found = []
     if chance is not None:
         text = (
-            f"Maps of different inputs have cosines up to {round_down(chance, 2)} with each other (90 % quantile). A "
-            "certified cosine that is no larger says little: a map that looks the same for every input is easy to "
-            "certify."
+            f"Maps of different inputs have cosines up to {round_up(chance, 2)} with each other (90 % quantile). A "
+            "proved cosine that is no larger says little: a map that looks the same for every input is easy to prove."
         )
         found.append(Caution(Remark(text, "warning"), upto=chance))
     if fidelity is not None:
         text = (
             f"The smoothed map's cosine with the plain map is {round_down(fidelity, 2)} in the median. Where a larger "
-            "cosine is certified, the smoothed map differs from the map that people know by more than it can turn."
+            "cosine is proved, the smoothed map differs from the map that people know by more than it can turn."
         )
         found.append(Caution(Remark(text, "warning"), above=fidelity))
     return found

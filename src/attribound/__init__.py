@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from attribound.report.words import highlight as highlight
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
-    from attribound.tolerances import Sheet as Sheet
-    from attribound.tolerances import tolerance as tolerance
+    from attribound.tolerances.ask import tolerance as tolerance
+    from attribound.tolerances.sheet import Sheet as Sheet
 
 _HOMES = {
     "attack": "attacks",
@@ -74,7 +74,8 @@ _HOMES = {
     "TopK": "sampling",
     "Certificate": "certificates.certificate",
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certification.certifier"),
-    **dict.fromkeys(("Sheet", "tolerance"), "tolerances"),
+    "Sheet": "tolerances.sheet",
+    "tolerance": "tolerances.ask",
     **dict.fromkeys(("Rotation", "Zoom", "Contrast", "Gamma", "Blur", "Saturation", "Brightness"), "changes"),
     **dict.fromkeys(("Warmth", "Shift", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),

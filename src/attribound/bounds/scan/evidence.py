@@ -1,7 +1,7 @@
 """What is kept of a scan: everything that its answers follow from, position by position, rounded to the safe side.
 
 A scan's windows fill megabytes. What a decision needs of them is three numbers per position and cosine, and two for the
-class. Rounding is downward where a smaller number proves less and upward where a larger one does, so what is kept proves
+class. Rounding is downward where a smaller number proves less and upward where a larger one does: what is kept proves
 no more than what was drawn.
 """
 

@@ -96,9 +96,7 @@ def share_threshold(grid: Grid, floor: float = 0.5) -> float:
     return floor + 1 / (4 * grid.half) + ROUNDING
 
 
-def share_proved(
-    hits: FloatArray, bets: FloatArray, draws: int, grid: Grid, alpha: float, floor: float = 0.5
-) -> Marks:
+def share_proved(hits: FloatArray, bets: FloatArray, draws: int, grid: Grid, alpha: float, floor: float = 0.5) -> Marks:
     """(J,) where these bets on so many hits of so many draws prove the share."""
     threshold = share_threshold(grid, floor)
     wealth = hits * np.log1p(bets * (1 - threshold)) + (draws - hits) * np.log1p(-bets * threshold)
@@ -120,9 +118,7 @@ def angle_curve(windows: Windows, *, alpha: float) -> Curve:
     return Curve(grid.positions[chosen], proved, np.degrees(windows.angles[chosen]))
 
 
-def decide(
-    windows: Windows, *, cosine: float, alpha: float, chosen: npt.NDArray[np.int64] | None = None
-) -> Decision:
+def decide(windows: Windows, *, cosine: float, alpha: float, chosen: npt.NDArray[np.int64] | None = None) -> Decision:
     """What decides about the chosen positions (all: None) at a cosine; alpha is the event's, of one side."""
     design, cone = windows.design, Cone(cosine)
     chosen = np.arange(len(windows.means)) if chosen is None else chosen
@@ -135,9 +131,7 @@ def decide(
     return Decision(_smallest(windows, cone, weight, chosen), kappa, least)
 
 
-def _margins(
-    windows: Windows, cone: Cone, alpha: float, chosen: npt.NDArray[np.int64] | None = None
-) -> FloatArray:
+def _margins(windows: Windows, cone: Cone, alpha: float, chosen: npt.NDArray[np.int64] | None = None) -> FloatArray:
     """By how much inequality (1) holds at the chosen positions (all: None); proved where positive."""
     decision = decide(windows, cosine=cone.cosine, alpha=alpha, chosen=chosen)
     return decision.margins(draws=windows.draws, half=windows.design.grid.half, alpha=alpha)

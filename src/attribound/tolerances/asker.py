@@ -184,8 +184,10 @@ class Asker:
 
 
 def _described(change: Change, bounds: tuple[float, float]) -> ChangeRecord:
+    assert isinstance(change, Continuous | Finite)
+    low, high, zero = *bounds, change.shown(0.0)
     return ChangeRecord(
-        change.name, change.spec, change.unit, change.made, change.adds_up, change.moves, bounds[0], bounds[1]
+        change.name, change.spec, change.unit, change.made, change.adds_up, change.moves, low, zero, high
     )
 
 

@@ -25,7 +25,7 @@ Proof = Literal["exact", "alpha", "assumed"]
 
 
 class ChangeRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """A change in words and numbers; low and high are the range tried, in its unit."""
+    """A change in words and numbers; low and high are the range tried and zero is no change, in its unit."""
 
     name: str
     spec: str
@@ -34,6 +34,7 @@ class ChangeRecord(Struct, frozen=True, forbid_unknown_fields=True):
     adds_up: bool
     moves: bool
     low: float
+    zero: float
     high: float
 
 

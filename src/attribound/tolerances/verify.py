@@ -34,7 +34,7 @@ def _out_of_range(record: ToleranceRecord, evidence: Evidence) -> list[str]:
         f"has a window {record.window} of share {record.window_share:g}": _window_fits(record),
         f"has fidelity {record.fidelity:g}": -1 <= record.fidelity <= 1 and (not exact or record.fidelity == 1),
         f"is compared with the map {record.reference}": not exact or record.reference == "plain",
-        f"tried the range {change.low:g} to {change.high:g}": change.low <= change.high,
+        f"tried the range {change.low:g} to {change.high:g}": change.low <= change.zero <= change.high,
         "has a target or a prediction below 0": min(record.target, record.prediction) >= 0,
         "answers other cosines than its facts are about": _same_cosines(record),
         "has another subject": _same_subject(record),

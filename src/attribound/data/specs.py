@@ -15,7 +15,7 @@ from attribound.data.parquet import open_parquet
 from attribound.data.sample import open_photos, open_sample
 from attribound.data.table import TABLE_OPTIONS
 from attribound.errors import ArgumentError
-from attribound.suggest import closest_data, did_you_mean
+from attribound.suggest import closest_data, did_you_mean, is_picture
 
 
 @final
@@ -54,7 +54,7 @@ READERS = {
     "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE]", open_csv, TABLE_OPTIONS),
     "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE]", open_parquet, TABLE_OPTIONS),
 }
-SPECS = ", ".join(reader.form for reader in READERS.values())
+SPECS = ", ".join(["PICTURE.jpg", *(reader.form for reader in READERS.values())])
 
 
 def open_data(spec: str, split: str = "test") -> Dataset:
@@ -77,6 +77,8 @@ def has_splits(spec: str) -> bool:
 
 
 def _reader(spec: str) -> tuple[str, Reader]:
+    if is_picture(spec):
+        return "folder", READERS["folder"]
     kind, colon, where = spec.partition(":")
     name = kind if colon else spec.partition("?")[0]
     reader = READERS.get(name)

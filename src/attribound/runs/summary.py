@@ -70,6 +70,11 @@ class Summary:
         return sum(self.counts.values())
 
     @property
+    def failed(self) -> bool:
+        """Whether every input failed."""
+        return self.counts.get("error") == self.total
+
+    @property
     def assumed(self) -> bool:
         """Some limit is a guess, so that these numbers are not certificates."""
         return self.config.bound.startswith("assumed") or "assumed" in self.counts
@@ -155,7 +160,7 @@ class Tally:
 
 
 def chance_level(store: Store, most: int = 24, *, name: str = "smoothed") -> float | None:
-    """The 90 % quantile of the cosines between the maps of this name of different inputs; None with fewer than three maps.
+    """The 90 % quantile of the cosines between maps of different inputs; None with fewer than three maps of this name.
 
     Empty maps are like no other and left out; where the quantile falls between two cosines, it is the larger one.
     """

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
     from attribound.report.handmade import save_report as save_report
-    from attribound.report.plots import plot as plot
+    from attribound.report.tolerance_plot import plot as plot
     from attribound.report.words import highlight as highlight
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "attack": "attacks",
-    "plot": "report.plots",
+    "plot": "report.tolerance_plot",
     "save_report": "report.handmade",
     "highlight": "report.words",
     "min_radius": "search",

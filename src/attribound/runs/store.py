@@ -83,7 +83,7 @@ class Store:
     @classmethod
     def append(cls, path: Path) -> "Store":
         """Open an existing run for writing under its own configuration."""
-        with cls.read(path) as stored:
+        with cls.read_any(path) as stored:
             config = stored.config
         return cls.create(path, config)
 
@@ -302,7 +302,7 @@ class Store:
 
 def copy_run(source: Path, out: Path) -> int:
     """Copy a run with SQLite's own backup, which is whole also while the run is written; returns the record count."""
-    with Store.read(source) as store:
+    with Store.read_any(source) as store:
         try:
             if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
                 raise StoredDataError(f"expected a new folder for the copy, but {out} exists")

@@ -39,7 +39,7 @@ class Break:
     @property
     def record(self) -> BreakRecord:
         """What is stored of it beside its pictures."""
-        return BreakRecord(self.value, self.label, self.cosine)
+        return BreakRecord(float(self.value), self.label, float(self.cosine))
 
 
 @final

@@ -161,7 +161,7 @@ class Asker:
             fidelity=answer.fidelity,
             samples=self.samples if isinstance(change, Continuous) else 0,
             draws=answer.draws,
-            window=answer.window,
+            window=None if answer.window is None else float(answer.window),
             window_share=answer.window_share,
             seed=about.seed,
             map_shape=tuple(about.plain.shape),
@@ -185,7 +185,7 @@ class Asker:
 
 def _described(change: Change, bounds: tuple[float, float]) -> ChangeRecord:
     assert isinstance(change, Continuous | Finite)
-    low, high, zero = *bounds, change.shown(0.0)
+    low, high, zero = map(float, (*bounds, change.shown(0.0)))  # a whole number would be stored without its point
     return ChangeRecord(
         change.name, change.spec, change.unit, change.made, change.adds_up, change.moves, low, zero, high
     )

@@ -30,8 +30,8 @@ def exact_answer(along: Along, *, plain: Tensor, label: int, cosines: Sequence[f
     tried = try_all(along, flat, label)
     known = Listed(
         places=tried.places,
-        values=np.array([change.shown(float(place)) for place in tried.places]),
-        zero=change.shown(0.0),
+        values=np.array([change.shown(float(place)) for place in tried.places], np.float64),
+        zero=float(change.shown(0.0)),
         cosines=tried.cosines,
         kept=tried.kept,
         sizes=change.sizes,

@@ -106,7 +106,7 @@ class ScanFacts(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind
         """Pack a scan."""
         scan, grid = known.scan, known.scan.grid
         return cls(
-            window=grid.window,
+            window=float(grid.window),
             half=grid.half,
             left=grid.left,
             right=grid.right,

@@ -53,7 +53,7 @@ def scanned_answer(scan: Scan, question: Question, progress: Progress | None = N
     broken = {cosine: search.nearest(cosine, *kept.reach(cosine, each)) for cosine in question.cosines}
     shown = windows.design.reference
     return Answer(
-        evidence=Scanned(kept, np.array([inward(change, float(t)) for t in kept.grid.positions])),
+        evidence=Scanned(kept, np.array([inward(change, float(t)) for t in kept.grid.positions], np.float64)),
         proof="assumed" if scan.along.field.assumed else "alpha",
         alpha=question.alpha,
         broken=broken,
@@ -62,7 +62,7 @@ def scanned_answer(scan: Scan, question: Question, progress: Progress | None = N
         fidelity=max(float(cosines_with(shown[None], plain)[0]), 0.0),
         draws=search.draws + scan.draws(windows.design.grid),
         window=change.shown(scan.window),
-        window_share=scan.window / max(change.high, -change.low),
+        window_share=float(scan.window) / max(change.high, -change.low),
         angles=_shown_curve(change, angle_curve(windows, alpha=SHARES["curve"] * question.alpha)),
         bounds=(change.shown(change.low), change.shown(change.high)),
     )

@@ -19,7 +19,7 @@ from attribound.rounding import confidence, exact_text, percent, round_down
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
 from attribound.runs.tolerance_summary import ToleranceSummary
-from attribound.texts import printable
+from attribound.texts import printable, visible
 
 if TYPE_CHECKING:
     from attribound.paper import Table as PaperTable
@@ -121,34 +121,7 @@ def show_summary(summary: Any, name: str) -> None:
 @show_summary.register
 def _(summary: ToleranceSummary, name: str) -> None:
     """A row per change: the median of what is proved."""
-    console, config = Console(), summary.config
-    setting = f"{config.samples:,} samples a scanned change, alpha {exact_text(config.alpha)} for all about one input"
-    lines = [
-        f"{name}: {summary.inputs} inputs, {summary.records} records, {summary.errors} failed",
-        f"{config.network} on {config.data}; {' '.join((config.attribution, *config.maps))}, {config.bound}; {setting}",
-        "how far inputs may change, the median over inputs of what is proved:",
-    ]
-    for line in lines:
-        console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
-    head, *rows = summary.table()
-    table = Table(box=SIMPLE_HEAD)
-    for cell in head:
-        table.add_column(cell)
-    for row in rows:
-        table.add_row(*map(printable, row))
-    if not console.is_terminal:
-        console.width = max(console.width, _WIDEST)
-    console.print(table, markup=False)
-    if any(one.proofs.get("assumed") for one in summary.changes.values()):
-        console.print("The limit is ASSUMED: what is scanned is not a certificate.", style="bold red")
-    if summary.chance is not None and summary.chance >= min(config.cosines):
-        line = f"plain maps of different inputs have cosines up to {summary.chance:.2f} with each other"
-        console.print(f"{line}: smaller cosines say little here", style="bold red", highlight=False)
-    for key, doubt in list(summary.doubtful.items())[:5]:
-        console.print(printable(f"{key}: {doubt}: it counts as proving nothing"), style="bold red", markup=False)
-    for one in summary.messages:
-        text = f"item {one['item']}, {one['change']} failed: {one['message']}"
-        console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
+    print(*map(visible, summary.lines(name)), sep="\n")
 
 
 @show_summary.register

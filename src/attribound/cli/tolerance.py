@@ -88,7 +88,7 @@ def tolerance(
         noise="",
         changes=tuple(one.strip() for one in change or ("everyday",)),
         windows=_windows(window or []),
-        reference=reference.value,  # type: ignore[arg-type]
+        reference=reference.value,
         target=target,
         samples=samples,
         alpha=alpha,

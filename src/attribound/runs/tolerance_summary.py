@@ -142,6 +142,35 @@ class ToleranceSummary:
             rows.append([name, str(one.inputs), *reaches, *known])
         return rows
 
+    def lines(self, name: str) -> list[str]:
+        """The run in words, the table aligned, with everything a reader must know to judge it."""
+        config, rows = self.config, self.table()
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        cells = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+        map_words = " ".join((config.attribution, *config.maps))
+        return [
+            f"{name}: {self.inputs} inputs, {self.records} records, {self.errors} failed",
+            f"{config.network} on {config.data}; {map_words}, {config.bound}; {config.samples:,} samples a scanned "
+            f"change, alpha {exact_text(config.alpha)} for all that is said about one input, seed {config.seed}",
+            "How far inputs may change, the median over inputs of what is proved:",
+            "",
+            *(f"  {'   '.join(row).rstrip()}" for row in cells),
+            "",
+            *self._warnings(),
+            *(f"item {one['item']}, {one['change']} failed: {one['message']}" for one in self.messages),
+        ]
+
+    def _warnings(self) -> list[str]:
+        found = [f"{key}: {doubt}: it counts as proving nothing" for key, doubt in list(self.doubtful.items())[:_NOTES]]
+        if any(one.proofs["assumed"] for one in self.changes.values()):
+            found.append("The limit is ASSUMED: what is scanned is not a certificate.")
+        if self.chance is not None and self.chance >= min(self.config.cosines):
+            found.append(
+                f"Plain maps of different inputs have cosines up to {self.chance:.2f} with each other: a smaller one "
+                "says little here."
+            )
+        return found
+
 
 def summarise_tolerances(store: Store) -> ToleranceSummary:
     """Read a run's records once."""

@@ -8,7 +8,7 @@ no more than what was drawn.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ class KeptDecision:
     def decision(self) -> Decision:
         """The numbers again."""
         kappa: FloatArray = BETS[self.bet]
-        return Decision(self.smallest.astype(np.float64), kappa, 1 + self.least * _LEAST_STEP)
+        return Decision(self.smallest.astype(np.float64), kappa, 1 + self.least.astype(np.float64) * _LEAST_STEP)
 
 
 @final
@@ -103,7 +103,7 @@ class ScanEvidence:
 
     def class_reach(self, alpha: float) -> tuple[Side, Side]:
         """As `share_reach`."""
-        bets = self.bets * _BET_STEP
+        bets = self.bets.astype(np.float64) * _BET_STEP
         return walk(share_proved(self.hits.astype(np.float64), bets, self.draws, self.grid, alpha), self.grid)
 
     @property
@@ -118,7 +118,7 @@ class ScanEvidence:
         if min(grid.half, grid.cells, self.draws) < 1 or min(grid.left, grid.right) < 0 or not grid.window > 0:
             return ["its grid is none"]
         count = grid.left + grid.right + 1
-        arrays = [self.along, self.across, self.hits, self.bets]
+        arrays: list[npt.NDArray[Any]] = [self.along, self.across, self.hits, self.bets]
         arrays += [part for one in self.decisions.values() for part in (one.smallest, one.bet, one.least)]
         if any(array.shape != (count,) for array in arrays):
             return [f"its facts are not about {count} positions"]

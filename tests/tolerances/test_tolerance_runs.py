@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from PIL import Image
 
 from attribound.cli import run
 from attribound.runs import Store
@@ -182,3 +183,21 @@ def test_rotation_of_a_table_is_refused(tmp_path, capsys):
 
 def test_kinds_do_not_mix(folder, tmp_path):
     assert type(kind_of(folder)).__name__ == "_Tolerances"
+
+
+def test_workers_change_no_record(folder, tmp_path):
+    with Store.read_any(folder) as store:
+        _, job = prepare_tolerances(store.config)
+    carry_out(job, tmp_path / "run", Local(2))
+    assert records(tmp_path / "run") == records(folder)
+
+
+def test_a_single_picture(folder, tmp_path, capsys):
+    with Store.read_any(folder) as store:
+        pixels = np.rint(255 * store.pictures(0, "input")["input"][0]).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "digit.png")
+    words = ["--model", "mnist-cnn-noise", "--data", f"{tmp_path / 'digit.png'}?channels=1", "--workers", 1]
+    shown = printed(capsys, "tolerance", *words, "--change", "brightness:2", "--out", tmp_path / "run")
+    assert (shown["items"], shown["errors"]) == (1, 0)
+    found = printed(capsys, "verify", tmp_path / "run", "--resample", 1)
+    assert found["passed"], found

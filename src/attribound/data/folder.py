@@ -58,7 +58,7 @@ class Folder(Dataset):
         self._given, root = directory, Path(directory)
         single = root.suffix.lower() in PICTURES and root.is_file()
         if not root.is_dir() and not single:
-            raise StoredDataError(f"{shown(root)} is not a folder")
+            raise StoredDataError(f"{shown(root)} is not a folder or a picture")
         folders = [] if single else [path for path in _listed(root) if path.is_dir()]
         found = class_numbers(root, [path.name for path in folders])
         self.classes, self.alphabetical = found.names, found.alphabetical

@@ -54,7 +54,7 @@ READERS = {
     "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE]", open_csv, TABLE_OPTIONS),
     "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE]", open_parquet, TABLE_OPTIONS),
 }
-SPECS = ", ".join(["PICTURE.jpg", *(reader.form for reader in READERS.values())])
+SPECS = ", ".join([*(reader.form for reader in READERS.values()), "PICTURE.jpg"])
 
 
 def open_data(spec: str, split: str = "test") -> Dataset:

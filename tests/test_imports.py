@@ -66,7 +66,7 @@ HOMES = {
 FLOORS = {
     "pytest": {"pytest"},
     "typer": {"cli"},
-    "msgspec": {"certificates", "certification", "attacks", "runs", "report"},
+    "msgspec": {"certificates", "certification", "tolerances", "attacks", "runs", "report"},
     "safetensors": {"models", "training", "data"},
     "pyarrow": {"data", "runs"},
     "PIL": {"changes", "data", "report", "paper"},

@@ -66,16 +66,16 @@ if TYPE_CHECKING:
     from attribound.noise import Gaussian as Gaussian
     from attribound.noise import UniformBall as UniformBall
     from attribound.report.figures.highlight import highlight as highlight
-    from attribound.report.figures.plots import plot as plot
+    from attribound.report.figures.tolerance_plot import plot as plot
     from attribound.report.page.from_python import save_report as save_report
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
-    from attribound.tolerances import Sheet as Sheet
-    from attribound.tolerances import tolerance as tolerance
+    from attribound.tolerances.ask import tolerance as tolerance
+    from attribound.tolerances.sheet import Sheet as Sheet
 
 _HOMES = {
     "attack": "attacks",
-    "plot": "report.figures.plots",
+    "plot": "report.figures.tolerance_plot",
     "save_report": "report.page.from_python",
     "highlight": "report.figures.highlight",
     "min_radius": "search",
@@ -86,7 +86,8 @@ _HOMES = {
     "TopK": "sampling",
     "Certificate": "certificates.certificate",
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certification.certifier"),
-    **dict.fromkeys(("Sheet", "tolerance"), "tolerances"),
+    "Sheet": "tolerances.sheet",
+    "tolerance": "tolerances.ask",
     **dict.fromkeys(("Rotation", "Zoom", "Contrast", "Gamma", "Blur", "Saturation", "Brightness"), "changes"),
     **dict.fromkeys(("Warmth", "Shift", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 _ALIKE = 0.75
 _ALIASES = {"integratedgradients": "ig", "gradient": "saliency", "gradients": "saliency"}
+PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
+"""Suffixes of picture files."""
 _SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 
 
@@ -23,6 +25,11 @@ def closest(word: str, known: Iterable[str]) -> str:
 def did_you_mean(word: str) -> str:
     """The end of a message that suggests a word, "" for none."""
     return f"; did you mean {word!r}?" if word else ""
+
+
+def is_picture(spec: str) -> bool:
+    """Whether what was typed after `--data` is the name of a picture file, perhaps with options."""
+    return ":" not in spec.partition("?")[0] and Path(spec.partition("?")[0]).suffix.lower() in PICTURES
 
 
 def closest_data(spec: str, kinds: Iterable[str]) -> str:

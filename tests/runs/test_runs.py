@@ -117,6 +117,7 @@ def test_one_bad_item_does_not_stop_a_run(workers, make, flawed) -> None:
     assert found[1] == {
         "format": 3,
         "item": 1,
+        "part": "",
         "label": None,
         "status": "error",
         "message": "expected a finite `x`, got NaN or infinity in it",

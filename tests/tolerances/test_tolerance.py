@@ -12,7 +12,7 @@ import attribound as ab
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Assumed
 from attribound.sampling.along import Along
-from attribound.tolerances.exact import reach_of_places
+from attribound.tolerances.evidence import reach_of_places
 from attribound.tolerances.scanned import SHARES
 from tests.tolerances.known import Add, Mirrored, Steps, Turning
 

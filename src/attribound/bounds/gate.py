@@ -23,7 +23,7 @@ def false_most(inputs: int, alpha: float, level: float) -> int:
         level: failure probability of this statement.
     """
     tried = int(check.count("inputs", inputs))
-    alpha, level = float(check.alpha(alpha)), float(check.alpha(level, "level"))
+    alpha, level = _alpha(alpha), float(check.alpha(level, "level"))
     most = np.arange(tried, dtype=np.float64)
     # P(Bin(n, alpha) > q) falls in q; at q = n it is 0.
     fine = special.betainc(most + 1, tried - most, alpha) * (1 + _ROUNDING) <= level
@@ -44,8 +44,13 @@ def share_lower(certified: int, inputs: int, alpha: float, level: float) -> floa
         level: failure probability of this statement.
     """
     tried = int(check.count("inputs", inputs))
-    alpha, level = float(check.alpha(alpha)), float(check.alpha(level, "level"))
+    alpha, level = _alpha(alpha), float(check.alpha(level, "level"))
     if not 0 <= certified <= tried:
         raise ArgumentError(f"expected `certified` in 0..{tried}, got {certified}")
     reached = float(proportion_lower(certified, tried, level))
     return max((reached - alpha) / (1 - alpha) * (1 - _ROUNDING), 0.0)
+
+
+def _alpha(value: float) -> float:
+    """A failure probability below 1; exact statements have none."""
+    return 0.0 if value == 0 else float(check.alpha(value))

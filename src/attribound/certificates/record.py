@@ -230,6 +230,8 @@ class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     format: int = FORMAT
     item: int
+    part: str = ""
+    """Of what is said about the input, the part that went wrong; empty if there are no parts."""
     label: int | None = None
     status: Literal["error"] = "error"
     message: str
@@ -262,8 +264,7 @@ def decode(text: str | bytes, name: str) -> Record | Failure:
     try:
         if (canonical := _canonical(text)) is not None:
             return canonical
-        stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
-        _check_format(stored)
+        stored = read_json(text)
         kind: type[Record | Failure] = Failure if stored.get("status") == "error" else Record
         record = msgspec.convert(stored, kind, strict=True)
         if isinstance(record, Record):
@@ -271,6 +272,13 @@ def decode(text: str | bytes, name: str) -> Record | Failure:
         return record
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
         raise StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}") from None
+
+
+def read_json(text: str | bytes) -> Any:
+    """The object of this format in a stored text; a ValueError for keys that stand twice and for infinite numbers."""
+    stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
+    _check_format(stored)
+    return stored
 
 
 def _canonical(text: str | bytes) -> Record | Failure | None:

@@ -69,6 +69,11 @@ class Opener:
 
     def __call__(self, subject: Subject) -> Opened:
         """The field, input and noise of a subject; a model or input with another hash is refused."""
+        field, x = self.explained(subject)
+        return Opened(field, x, parse_noise(subject.noise, subject.units))
+
+    def explained(self, subject: Subject) -> tuple[Bounded, Tensor]:
+        """The field and input of a subject; a model or input with another hash is refused."""
         named = _named(subject, self._model, self._arch, self._data)
         if names_code(subject.attribution) and self._attribution != subject.attribution:
             raise ArgumentError(
@@ -84,7 +89,7 @@ class Opener:
             taken = "without a --denoiser" if named.denoiser is None else f"behind {named.denoiser}"
             raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs (taken {taken})")
         x = open_input(_found(named, source) if self._data else named, source)
-        return Opened(field, x, parse_noise(subject.noise, subject.units))
+        return field, x
 
     def _network(self, named: Subject) -> nn.Module:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")

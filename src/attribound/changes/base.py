@@ -82,6 +82,11 @@ class Change(ABC):
     def check(self, x: Tensor) -> None:  # noqa: B027  most changes of one's own fit any input
         """Raise ArgumentError where the change cannot be made to this input."""
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Libraries besides torch that decide what the changed input is, with their versions."""
+        return {}
+
     @classmethod
     def parse(cls, amount: str) -> Self:
         """The change of a spec NAME:AMOUNT; the amount is "" where none was typed."""

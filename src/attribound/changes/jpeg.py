@@ -38,9 +38,15 @@ class Jpeg(Finite):
     @property
     def made(self) -> str:  # type: ignore[override]
         """With the version of the library, for another one may compute other pixels."""
+        (library, number), (_, around) = self.versions.items()
+        return f"stored as JPEG and read again, as computed by {library} {number} in Pillow {around}"
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The JPEG library and Pillow."""
         turbo = features.version_feature("libjpeg_turbo")
-        library = f"libjpeg-turbo {turbo}" if turbo else f"libjpeg {features.version('jpg')}"
-        return f"stored as JPEG and read again, as computed by {library} in Pillow {pillow}"
+        library = {"libjpeg-turbo": turbo} if turbo else {"libjpeg": str(features.version("jpg"))}
+        return {**library, "pillow": pillow}
 
     @property
     def spec(self) -> str:

@@ -1,6 +1,6 @@
 """The command line: parse, call, print. One file per group of commands."""
 
-from attribound.cli import attack, bound, certify, data, demo, paper, pipeline, report, runs, training
+from attribound.cli import attack, bound, certify, data, demo, paper, pipeline, report, runs, tolerance, training
 from attribound.cli.app import app, main, run
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "report",
     "run",
     "runs",
+    "tolerance",
     "training",
 ]

@@ -38,6 +38,7 @@ Your model:  attribound tune      find the noise level
              attribound train     train a model whose explanations hold
              attribound data      get MNIST, CIFAR-10, ImageNet weights
 Many inputs: attribound certify   certify a data set; resumes, uses every core
+             attribound tolerance how far may a picture turn, darken, shift, before its explanation does?
              attribound show      summarise it
              attribound report    one page to read, share and question
              attribound export    its records as csv, json, latex, parquet; a pack of evidence
@@ -51,7 +52,7 @@ In doubt:    attribound attack    attack what was certified
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Run = Annotated[Path, typer.Argument(help="Folder of a run, written by certify.", show_default=False)]
+Run = Annotated[Path, typer.Argument(help="Folder of a run, written by certify or tolerance.", show_default=False)]
 Model = Annotated[
     str,
     typer.Option(

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,9 @@ from attribound.errors import ArgumentError, AttriboundError
 if TYPE_CHECKING:
     from attribound.runs import RunConfig
     from attribound.runs.engines import Engine
+    from attribound.runs.work import Job
+
+    Prepare = Callable[..., tuple[RunConfig, Job]]
 
 
 @app.command()
@@ -115,33 +119,41 @@ def certify(
     )
     config = share_alpha(given) if simultaneous else given
     options = {"strict": strict, "retry": retry}
-    _carry_out(config, _engine(engine, workers, address, device), out, options, trust_model, as_json)
+    carry_out(config, engine_of(engine, workers, address, device), out, options, trust_model, as_json)
 
 
-def _carry_out(
-    config: "RunConfig", engine: "Engine", out: Path, options: dict[str, Any], trust: bool, as_json: bool
+def carry_out(
+    config: "RunConfig",
+    engine: "Engine",
+    out: Path,
+    options: dict[str, Any],
+    trust: bool,
+    as_json: bool,
+    prepare: "Prepare | None" = None,
 ) -> None:
     """Do or go on with a run, and show it; interrupted, it says how to go on."""
     from attribound.cli import console
-    from attribound.runs import Store, summarise
-    from attribound.runs.runner import prepare, run
+    from attribound.runs import Store, runner
+    from attribound.runs.kinds import kind_of
+    from attribound.runs.runner import run
 
     say = console.say(quiet=as_json)
-    config, job = prepare(config, trust=trust, say=say)
+    config, job = (prepare or runner.prepare)(config, trust=trust, say=say)
     with interruptible() as interrupted, console.run_progress(config.cosines[0], quiet=as_json) as advance:
         state = run(job, out, engine, progress=advance, say=say, stop=interrupted.is_set, **options)
     if state.done < state.total and interrupted.is_set():
         again = shlex.join(["attribound", *sys.argv[1:]])
-        print(f"{state.done} of {state.total} inputs are in {out}. To go on: {again}", file=sys.stderr)
+        print(f"{state.done} of {state.total} records are in {out}. To go on: {again}", file=sys.stderr)
         raise typer.Exit(130)
-    with Store.read(out) as store:
-        summary = summarise(store)
+    with Store.read_any(out) as store:
+        summary = kind_of(out).summarise(store)
     answer({"out": str(out), **summary.to_json()}, as_json, lambda: console.show_summary(summary, str(out)))
-    if summary.counts.get("error") == summary.total:
+    if summary.failed:
         raise AttriboundError("every input failed, see above")
 
 
-def _engine(name: EngineName, workers: int | None, address: str | None, device: str) -> "Engine":
+def engine_of(name: EngineName, workers: int | None, address: str | None, device: str) -> "Engine":
+    """Where the work is done."""
     from attribound.runs.engines import Local
     from attribound.runs.work import cores
 

@@ -110,3 +110,10 @@ class NormMode(StrEnum):
 
 NoiseKind = StrEnum("NoiseKind", {kind.upper(): kind for kind in LAWS})  # type: ignore[misc]
 """Laws of noise: `attribound.bounds.LAWS`."""
+
+
+class ReferenceName(StrEnum):
+    """What maps of scanned changes are compared with."""
+
+    SHOWN = "shown"
+    PLAIN = "plain"

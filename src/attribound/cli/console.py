@@ -4,6 +4,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from attribound.rounding import exact_text, percent, round_down
 from attribound.runs import remarks
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
-from attribound.sanitise import printable
+from attribound.runs.tolerance_summary import ToleranceSummary
+from attribound.sanitise import printable, visible
 
 if TYPE_CHECKING:
     from attribound.paper import Table as PaperTable
@@ -110,7 +112,20 @@ def _run_note(state: Any, cosine: float) -> str:
     return ", ".join(parts)
 
 
-def show_summary(summary: Summary, name: str) -> None:
+@singledispatch
+def show_summary(summary: Any, name: str) -> None:
+    """A run in tables, whatever its records are."""
+    raise TypeError(f"no table for {type(summary).__name__}")
+
+
+@show_summary.register
+def _(summary: ToleranceSummary, name: str) -> None:
+    """A row per change: the median of what is proved."""
+    print(*map(visible, summary.lines(name)), sep="\n")
+
+
+@show_summary.register
+def _(summary: Summary, name: str) -> None:
     """A run in three tables, with everything a reader must know to judge them."""
     console, config = Console(), summary.config
     noise = config.noise if config.units is None else f"{config.noise} in units per feature"

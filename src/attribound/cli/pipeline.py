@@ -7,6 +7,7 @@ import typer
 
 from attribound.cli.app import Json, Run, answer, app
 from attribound.cli.choices import Form
+from attribound.errors import ArgumentError
 
 _FILE = "for pipelines; written whether the gate passes or not."
 
@@ -15,8 +16,10 @@ _FILE = "for pipelines; written whether the gate passes or not."
 def gate(
     run: Run,
     cosine: Annotated[float, typer.Option(help="The cosine that explanations must keep.", show_default=False)],
-    epsilon: Annotated[float, typer.Option(help="Under every change up to this size.", show_default=False)],
     share: Annotated[float, typer.Option(help="Share of all inputs that must be certified.", show_default=False)],
+    epsilon: Annotated[float | None, typer.Option(help="Under every change up to this size, of certificates.")] = None,
+    change: Annotated[str | None, typer.Option(help="The change, of tolerances: rotation, brightness, ...")] = None,
+    reach: Annotated[float | None, typer.Option(help="How far it must be proved, either way, in its unit.")] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of what is said about the share.")] = 0.95,
     population: Annotated[
         bool, typer.Option("--population", help="Demand the share that is proved for the population.")
@@ -31,7 +34,8 @@ def gate(
 ) -> None:
     """Stop a pipeline when too few explanations are certified: exit code 1 if fewer than --share are.
 
-    Example: attribound gate my-run --cosine 0.8 --epsilon 0.25 --share 0.9 --junit gate.xml
+    Example: attribound gate my-run --cosine 0.8 --epsilon 0.25 --share 0.9 --junit gate.xml, or of tolerances
+    attribound gate my-run --change rotation --reach 10 --cosine 0.8 --share 0.9
 
     Failures, missing and doubtful inputs count as not certified, and so do those whose smoothed map is not like the
     plain one (--fidelity): noise that blinds the model makes every explanation robust. Also says how many of these
@@ -40,8 +44,15 @@ def gate(
     from attribound.files import write_whole
     from attribound.runs import gate_files
     from attribound.runs.gate import Asked, judge
+    from attribound.runs.tolerance_gate import AskedReach, judge_tolerances
 
-    found = judge(run, Asked(cosine, epsilon, share, confidence, population, fidelity))
+    rest = (cosine, share, confidence, population, fidelity)
+    if change is not None and reach is not None and epsilon is None:
+        found = judge_tolerances(run, AskedReach(change, reach, *rest))
+    elif epsilon is not None and change is None and reach is None:
+        found = judge(run, Asked(cosine, epsilon, *rest[1:]))
+    else:
+        raise ArgumentError("expected --epsilon for certificates, or --change and --reach for tolerances")
     for path, text in (
         (junit, gate_files.junit(found)),
         (markdown, gate_files.markdown(found)),
@@ -68,13 +79,20 @@ def compare(
     Example: attribound compare run-of-may run-of-june --out drift.html
 
     Inputs are matched by their hashes. The cosine of the two exact smoothed maps is bounded from both sides, from what
-    each run has proved about its own.
+    each run has proved about its own. Of tolerances, it says whose proved reach shrank.
     """
     from attribound.cli import console
     from attribound.report.drift import markdown, write_page
-    from attribound.runs.compare import compare as match
+    from attribound.runs.compare import Comparison
+    from attribound.runs.kinds import kind_of
 
-    found = match(run_a, run_b, cosine)
+    found = kind_of(run_a, run_b).compare(run_a, run_b, cosine)
+    if not isinstance(found, Comparison):
+        if out is not None or kind == Form.MD:
+            raise ArgumentError("expected --format text or json and no --out to compare tolerances")
+        as_json = as_json or kind == Form.JSON
+        answer(found.to_json(), as_json, lambda: print(*found.sentences, *found.lines[:20], sep="\n"))
+        return
     if out is not None:
         write_page(found, (run_a, run_b), out)
     if kind == Form.MD and not as_json:

@@ -19,6 +19,7 @@ from attribound.cli.app import (
 )
 from attribound.cli.choices import Format
 from attribound.errors import ArgumentError
+from attribound.sanitise import printable
 
 if TYPE_CHECKING:
     from attribound.certification.reopen import Opener
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
 @app.command()
 def show(run: Run, as_json: Json = False) -> None:
-    """Summarise a run: counts, accuracy, quantiles of certified epsilon, certified fractions; it may be running."""
+    """Summarise a run, certificates or tolerances: counts, accuracy, quantiles of what is proved; it may be running."""
     from attribound.cli import console
-    from attribound.runs import Store, summarise
+    from attribound.runs import Store
+    from attribound.runs.kinds import kind_of
 
-    with Store.read(run) as store:
-        summary = summarise(store)
+    with Store.read_any(run) as store:
+        summary = kind_of(run).summarise(store)
     answer(summary.to_json(), as_json, lambda: console.show_summary(summary, str(run)))
 
 
@@ -60,9 +62,10 @@ def export(
 def _export_records(run: Path, kind: str, out: Path | None) -> None:
     from attribound.runs import Store
     from attribound.runs.export import export as write
+    from attribound.runs.kinds import kind_of
 
-    with Store.read(run) as store:
-        for piece in write(store, kind, out):
+    with Store.read_any(run) as store:
+        for piece in write(store, kind, out, kind_of(run).rows):
             print(piece, end="")
 
 
@@ -103,7 +106,7 @@ def copy(
 
 @app.command()
 def verify(
-    path: Annotated[Path, typer.Argument(help="A stored certificate, or a run.", show_default=False)],
+    path: Annotated[Path, typer.Argument(help="A stored certificate or sheet, or a run.", show_default=False)],
     model: Repeated = None,
     arch: Arch = None,
     denoiser: Denoiser = None,
@@ -117,10 +120,12 @@ def verify(
 
     Example: attribound verify my-run --resample 3, or attribound verify certificate.json --model mnist-cnn-noise
 
-    A certificate is also sampled again if --model is given: every number and the map must come out as stored.
+    A certificate or a sheet is also sampled again if --model is given: every number must come out as stored. Of
+    tolerances, every alternative or every draw is made again.
     """
     from attribound.certification.reopen import Opener
     from attribound.runs import is_run
+    from attribound.tolerances.sheet_file import is_sheet
 
     opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
     if is_run(path):
@@ -128,7 +133,8 @@ def verify(
         return
     if resample:
         raise ArgumentError("--resample is for runs; a certificate is sampled again with --model")
-    _verify_file(path, opener if model or denoiser or data or attribution else None, as_json)
+    verify_one = _verify_sheet if is_sheet(path) else _verify_file
+    verify_one(path, opener if model or denoiser or data or attribution else None, as_json)
 
 
 def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:
@@ -166,16 +172,39 @@ def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:
         raise typer.Exit(1)
 
 
+def _verify_sheet(path: Path, opener: "Opener | None", as_json: bool) -> None:
+    """Derive a sheet's intervals anew; with an opener, make every change again."""
+    from attribound.tolerances.sheet_file import read_sheet, sheet_problems
+
+    sheet = read_sheet(path)
+    problems, remarks = sheet_problems(sheet), list[str]()
+    for record in sheet.records if opener is not None else ():
+        from attribound.tolerances.again import ask_again
+
+        again, notes = ask_again(record, *opener.explained(record.subject))  # type: ignore[union-attr]
+        problems += [f"{record.part}: {line}" for line in again]
+        remarks += [f"{record.part}: {line}" for line in notes]
+    value = {"file": str(path), "passed": not problems, "problems": problems, "remarks": remarks}
+
+    def lines() -> None:
+        for line in (*problems, *remarks):
+            print(f"{path}: {printable(line)}")
+        if not problems:
+            print(f"{path}: all intervals of {len(sheet.records)} changes follow from their facts")
+
+    answer(value, as_json, lines)
+    if problems:
+        raise typer.Exit(1)
+
+
 def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> None:
     """Derive a run's numbers anew, and sample some records again."""
     from attribound.cli import console
-    from attribound.runs.check import check_run
-    from attribound.sanitise import printable
+    from attribound.runs.kinds import kind_of
 
+    kind = kind_of(path)
     with console.progress(quiet=as_json) as advance:
-        found = check_run(
-            path, resample=resample, opener=opener, progress=lambda done, total: advance("sampling again", done, total)
-        )
+        found = kind.check(path, resample, opener, lambda done, total: advance("sampling again", done, total))
     value = {
         "run": str(path),
         "passed": found.passed,

@@ -9,7 +9,7 @@ from pathlib import Path
 from attribound.bounds.laws import split_spec
 from attribound.cli.choices import ATTRIBUTIONS, DATA, MAPS, MODELS
 from attribound.errors import ArgumentError
-from attribound.suggest import closest, closest_data, did_you_mean
+from attribound.suggest import closest, closest_data, did_you_mean, is_picture
 
 
 def check_words(
@@ -38,7 +38,7 @@ def check_words(
         _check("--map", spec, spec.partition(":")[0], MAPS)
     for place in filter(None, data):
         kind = place.partition(":")[0].partition("?")[0]
-        if kind not in DATA and (meant := closest_data(place, DATA)):
+        if not is_picture(place) and kind not in DATA and (meant := closest_data(place, DATA)):
             raise ArgumentError(f"expected --data KIND:PLACE, got {place!r}{did_you_mean(meant)}")
     if model and ":" not in model and not Path(model).suffix and not Path(model).exists():
         _check("--model", model, model, MODELS)

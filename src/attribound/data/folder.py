@@ -18,8 +18,8 @@ from attribound.data.transform import Transform
 from attribound.data.treatment import Sides, treatment
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.file_quota import check_pixels, shown
+from attribound.suggest import PICTURES
 
-_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 _MOST_LOOKED_AT = 1000
 """Pictures whose size is read beforehand; of more, evenly spaced ones."""
 IMAGENET_SIZE = 224
@@ -45,7 +45,7 @@ class Folder(Dataset):
         """List the pictures; none is opened before it is asked for.
 
         Args:
-            directory: of the pictures, or of one folder of them per class.
+            directory: of the pictures, or of one folder of them per class; or one picture file.
             size: side of the inputs in pixels; None: the pictures' own if all are squares of one size, else 224.
             channels: 3 or 1.
             crop: what happens to a picture of another size.
@@ -55,19 +55,21 @@ class Folder(Dataset):
             raise ArgumentError(f"expected `channels` 1 or 3, got {channels}")
         if size is not None:
             check_pixels("each input", size, size)
-        root = Path(directory)
-        if not root.is_dir():
-            raise StoredDataError(f"{shown(root)} is not a folder")
-        folders = [path for path in _listed(root) if path.is_dir()]
+        self._given, root = directory, Path(directory)
+        single = root.suffix.lower() in PICTURES and root.is_file()
+        if not root.is_dir() and not single:
+            raise StoredDataError(f"{shown(root)} is not a folder or a picture")
+        folders = [] if single else [path for path in _listed(root) if path.is_dir()]
         found = class_numbers(root, [path.name for path in folders])
         self.classes, self.alphabetical = found.names, found.alphabetical
         self._files: list[tuple[Path, int | None]] = [
             (path, number) for folder, number in zip(folders, found.labels, strict=True) for path in _pictures(folder)
         ]
-        self._files += [(path, None) for path in _pictures(root)]
+        self._files += [(path, None) for path in ([root] if single else _pictures(root))]
         if not self._files:
             raise StoredDataError(f"{shown(root)} has no pictures, expected pictures or one folder of them per class")
-        self.name, self._root, self._channels = f"folder:{shown(directory)}", root, channels
+        self.name = shown(directory) if single else f"folder:{shown(directory)}"
+        self._root, self._channels = root.parent if single else root, channels
         self._size, self._crop, self._transform = size, crop, transform
         self.sized = size is not None or transform is not None
 
@@ -91,7 +93,7 @@ class Folder(Dataset):
 
     def resized(self, size: int) -> "Folder":
         """The same pictures in another size."""
-        return Folder(self._root, size, self._channels, crop=self._crop)
+        return Folder(self._given, size, self._channels, crop=self._crop)
 
     def input(self, index: int) -> Tensor:
         """One picture of the common shape."""
@@ -163,7 +165,7 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _pictures(folder: Path) -> list[Path]:
-    return [path for path in _listed(folder) if path.suffix.lower() in _SUFFIXES and not path.is_dir()]
+    return [path for path in _listed(folder) if path.suffix.lower() in PICTURES and not path.is_dir()]
 
 
 def _bytes(path: Path) -> int | None:

@@ -16,7 +16,7 @@ from attribound.data.sample import open_photos, open_sample
 from attribound.data.table import TABLE_OPTIONS
 from attribound.errors import ArgumentError
 from attribound.plugins import Registry
-from attribound.suggest import closest_data, did_you_mean
+from attribound.suggest import closest_data, did_you_mean, is_picture
 
 
 @final
@@ -59,7 +59,7 @@ READERS: Registry[Reader] = Registry(
     },
 )
 """Every format; a new one adds a file and a line here, or `register_reader` from outside (docs/extend/reader.md)."""
-SPECS = ", ".join(reader.form for reader in READERS.values())
+SPECS = ", ".join([*(reader.form for reader in READERS.values()), "PICTURE.jpg"])
 
 
 def register_reader(name: str, reader: Reader) -> Reader:
@@ -87,6 +87,8 @@ def has_splits(spec: str) -> bool:
 
 
 def _reader(spec: str) -> tuple[str, Reader]:
+    if is_picture(spec):
+        return "folder", READERS["folder"]
     kind, colon, where = spec.partition(":")
     name = kind if colon else spec.partition("?")[0]
     reader = READERS.get(name)

@@ -1,6 +1,6 @@
 """What a run is: everything that its records follow from."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -28,10 +28,14 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
+        changes: specs of everyday changes: a run of tolerances, one record per input and change; empty: certificates.
+        scanned: how many of the changes are scanned, and share alpha.
+        windows: half-widths of the scans' windows by the name of the change, in its unit, where not the default.
+        reference: what maps of scanned changes are compared with, "shown" or "plain".
         target: class that is explained, by number or name; None: each input's predicted class.
         samples: draws per input.
         asked: further statements by name, e.g. {"cells": [0.5, 0.3], "reasons": 4}.
-        alpha: failure probability per record.
+        alpha: failure probability of all that is said about one input.
         simultaneous: how many records share one alpha of `simultaneous * alpha`, so that all are true at once with
             probability 1 - that; 0: each record has its own alpha.
         epsilons: each record states its certified cosine at these.
@@ -56,6 +60,10 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bound: str = "unit"
     noise: str = "gaussian:0.5"
     units: tuple[float, ...] | None = None
+    changes: tuple[str, ...] = ()
+    scanned: int = 0
+    windows: dict[str, float] = {}
+    reference: Literal["shown", "plain"] = "shown"
     target: str | None = None
     samples: int = 4096
     asked: dict[str, Any] = {}
@@ -89,6 +97,21 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def size(self) -> str:
         """What epsilon counts, in words."""
         return Budget(self.units).measure
+
+    @property
+    def kind(self) -> str:
+        """What the run's records are."""
+        return "tolerance" if self.changes else "certify"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts in which an input is dealt with: the names of the changes, or one part without a name."""
+        return tuple(spec.partition(":")[0] for spec in self.changes) or ("",)
+
+    @property
+    def varied(self) -> tuple[str, str]:
+        """What is done to inputs: a word for it, and what was typed."""
+        return ("changes", ", ".join(self.changes)) if self.changes else ("noise", self.noise)
 
     @property
     def network(self) -> str:

@@ -10,7 +10,9 @@ from attribound.file_quota import reason
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS records (item INTEGER PRIMARY KEY, record TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS records (
+    item INTEGER, part TEXT, record TEXT NOT NULL, PRIMARY KEY (item, part)
+);
 CREATE TABLE IF NOT EXISTS findings (item INTEGER PRIMARY KEY, finding TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS pictures (
     item INTEGER, name TEXT, shape TEXT NOT NULL, float32 BLOB NOT NULL, PRIMARY KEY (item, name)

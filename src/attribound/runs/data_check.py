@@ -6,7 +6,7 @@ from typing import final
 
 import msgspec
 
-from attribound.certificates.record import Record
+from attribound.certificates.record import Failure, Record
 from attribound.certification.reopen import Opener
 from attribound.data import Dataset
 from attribound.errors import AttriboundError
@@ -38,7 +38,7 @@ class DataCheck:
         if not config.data_sha256:
             return None
         source = opener.source(config.data)
-        labelled = any(isinstance(one, Record) and one.label is not None for one in store.records())
+        labelled = any(one.label is not None for one in store.stored() if not isinstance(one, Failure))
         problems = []
         if source.sha256() != config.data_sha256:
             problems.append(f"{source.name} is not what it was made from: the hash of the data differs")
@@ -52,16 +52,21 @@ class DataCheck:
 
     def problems(self, record: Record) -> list[str]:
         """What a record says wrongly of its input."""
-        name, item = self.source.name, record.item
+        found = self.mismatches(record.item, record.input_sha256, record.label)
+        if record.features not in (msgspec.UNSET, self.source.features):
+            found.append(f"names features that {self.source.name} does not have, or not in this order")
+        return found
+
+    def mismatches(self, item: int, digest: str, stated: int | None) -> list[str]:
+        """Where an input's hash or label is not that of the data."""
+        name = self.source.name
         try:
             x, label = self.source.input(item), self.source.label(item)
         except (AttriboundError, IndexError):
             return [f"{name} has no input {item} that can be read"]
         found = []
-        if input_hash(x) != record.input_sha256:
+        if input_hash(x) != digest:
             found.append(f"item {item} of {name} is not the input that was certified")
-        if record.label != (label if self.labelled else None):
-            found.append(f"has label {record.label}, {name} says {label}")
-        if record.features not in (msgspec.UNSET, self.source.features):
-            found.append(f"names features that {name} does not have, or not in this order")
+        if stated != (label if self.labelled else None):
+            found.append(f"has label {stated}, {name} says {label}")
         return found

@@ -22,25 +22,30 @@ from attribound.sanitise import visible
 _INTERNAL = frozenset({"facts", "format", "seal", "map"})
 
 
-def export(store: Store, kind: str, out: Path | None) -> Iterator[str]:
+Rows = Callable[[Store], Iterator[dict[str, Any]]]
+
+
+def export(store: Store, kind: str, out: Path | None, rows: Rows | None = None) -> Iterator[str]:
     """Write a run's records to a file, or yield them as text, piece by piece, where `out` is None.
 
     Args:
         store: the run.
         kind: one of FORMATS.
         out: the file.
+        rows: makes rows of the run's records; default: those of certificates.
     """
     if kind not in _WRITERS:
         raise ArgumentError(f"expected --format {', '.join(_WRITERS)}, got {kind!r}")
+    made = rows or public_records
     if kind != "parquet":
-        pieces = _WRITERS[kind](store)
+        pieces = _WRITERS[kind](store, made)
         if out is None:
             return pieces
         write_whole(out, (piece.encode() for piece in pieces))
     elif out is None:
         raise ArgumentError("expected --out FILE for parquet, which is not text")
     else:
-        _parquet(store, out)
+        _parquet(store, out, made)
     return iter(())
 
 
@@ -74,19 +79,19 @@ def _columns(rows: Iterable[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row))
 
 
-def _json(store: Store) -> Iterator[str]:
+def _json(store: Store, rows: Rows) -> Iterator[str]:
     yield f'{{"config": {json.dumps(store.config.to_json())},\n"records": ['
-    for number, record in enumerate(public_records(store)):
+    for number, record in enumerate(rows(store)):
         yield (",\n" if number else "\n") + json.dumps(record, allow_nan=False)
     yield "\n]}\n"
 
 
-def _csv(store: Store) -> Iterator[str]:
-    columns = _columns(flat(record) for record in public_records(store))
+def _csv(store: Store, rows: Rows) -> Iterator[str]:
+    columns = _columns(flat(record) for record in rows(store))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writerow({name: _as_text(name) for name in columns})
-    for record in public_records(store):
+    for record in rows(store):
         writer.writerow({key: _as_text(value) for key, value in flat(record).items()})
         yield text.getvalue()
         text.seek(0)
@@ -102,9 +107,11 @@ def _as_text(value: Any) -> Any:
     return f"'{text}" if value.lstrip().startswith(("=", "+", "-", "@")) else text
 
 
-def _latex(store: Store) -> Iterator[str]:
+def _latex(store: Store, rows: Rows) -> Iterator[str]:
     """A booktabs table of what each input was certified for."""
     config = store.config
+    if config.changes:
+        raise ArgumentError("expected --format csv, json or parquet for tolerances, got latex")
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
     yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
     yield " & ".join(["item", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"
@@ -128,23 +135,23 @@ def _plain(text: Any) -> str:
     return "".join(letter for letter in str(text) if letter.isalnum() or letter == " ")
 
 
-def _parquet(store: Store, out: Path) -> None:
+def _parquet(store: Store, out: Path, rows: Rows) -> None:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise AttriboundError("parquet needs pyarrow: pip install 'attribound[parquet]'") from None
-    rows = [flat(record) for record in public_records(store)]
-    columns = {name: [row.get(name) for row in rows] for name in _columns(rows)}
+    table = [flat(record) for record in rows(store)]
+    columns = {name: [row.get(name) for row in table] for name in _columns(table)}
     sink = pyarrow.BufferOutputStream()
     parquet.write_table(pyarrow.table(columns), sink)
     write_whole(out, sink.getvalue().to_pybytes())
 
 
-_WRITERS: dict[str, Callable[[Store], Iterator[str]]] = {
+_WRITERS: dict[str, Callable[[Store, Rows], Iterator[str]]] = {
     "csv": _csv,
     "json": _json,
     "latex": _latex,
-    "parquet": lambda store: iter(()),
+    "parquet": lambda store, rows: iter(()),
 }
 FORMATS = tuple(_WRITERS)

@@ -1,6 +1,7 @@
 """The gate of a pipeline: are enough inputs of a run certified, and what does that say about all others?"""
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +26,40 @@ from attribound.runs.summary import chance_level
 Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
 
 
+class Confident(ABC):
+    """What gates ask for, with a confidence in what is said about the share."""
+
+    cosine: float
+    share: float
+    confidence: float
+    population: bool
+    fidelity: float
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """In words."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+
+    @property
+    def level(self) -> float:
+        """Failure probability of what is said about the share, never more than asked for."""
+        exact = 1 - Decimal(repr(self.confidence))  # 1 - 0.95 in binary is more than 0.05
+        nearest = float(exact)
+        return nearest if Decimal(nearest) <= exact else math.nextafter(nearest, 0.0)
+
+    @property
+    def sure(self) -> str:
+        """The confidence in percent, exactly."""
+        return f"{(100 * Decimal(repr(self.confidence))).normalize():f} %"
+
+
 @final
 @dataclass(frozen=True)
-class Asked:
+class Asked(Confident):
     """What a gate asks for.
 
     Attributes:
@@ -54,21 +86,13 @@ class Asked:
         check.fraction("fidelity", self.fidelity)
 
     @property
-    def level(self) -> float:
-        """Failure probability of what is said about the share, never more than asked for."""
-        exact = 1 - Decimal(repr(self.confidence))  # 1 - 0.95 in binary is more than 0.05
-        nearest = float(exact)
-        return nearest if Decimal(nearest) <= exact else math.nextafter(nearest, 0.0)
-
-    @property
-    def sure(self) -> str:
-        """The confidence in percent, exactly."""
-        return f"{(100 * Decimal(repr(self.confidence))).normalize():f} %"
-
-    @property
     def words(self) -> str:
         """In words."""
         return f"cosine {exact_text(self.cosine)} at epsilon {exact_text(self.epsilon)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return dict(vars(self))
 
 
 @final
@@ -107,7 +131,7 @@ class Gate:
 
     name: str
     config: RunConfig
-    asked: Asked
+    asked: Confident
     cases: Sequence[GatedInput]
     missing: int
     alpha: float
@@ -188,16 +212,10 @@ class Gate:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        asked = {"cosine": self.asked.cosine, "epsilon": self.asked.epsilon, "share": self.asked.share}
         return {
             "run": self.name,
             "passed": self.passed,
-            "asked": asked
-            | {
-                "confidence": self.asked.confidence,
-                "population": self.asked.population,
-                "fidelity": self.asked.fidelity,
-            },
+            "asked": self.asked.to_json(),
             "inputs": self.inputs,
             "certified": self.certified,
             "share": self.share,

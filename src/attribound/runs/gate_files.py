@@ -16,7 +16,7 @@ from attribound.runs.markdown import escaped, table
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML file may hold, not even escaped."""
 _RULES = {
-    "uncertified": "The explanation of this input is not certified at the cosine and epsilon asked for.",
+    "uncertified": "The explanation of this input is not certified as far as asked for.",
     "unfaithful": "The smoothed explanation is not like the plain one: certified, but of another explanation.",
     "assumed": "The limit is assumed: what follows from it is not a certificate.",
     "doubtful": "The record is not as it should be: it does not count as certified.",
@@ -87,7 +87,7 @@ def markdown(gate: Gate) -> str:
         ["model", config.network],
         ["data", config.data],
         ["explanation", " ".join((config.attribution, *config.maps))],
-        ["noise", config.noise],
+        [*config.varied],
         ["samples, alpha", f"{config.samples}, {exact_text(gate.alpha)}"],
     ]
     parts = [

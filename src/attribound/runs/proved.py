@@ -119,14 +119,14 @@ def foreign(record: Record, config: RunConfig) -> list[str]:
     """Where a record does not belong to its run, or was changed after it was written."""
     pairs = {
         "alpha": (record.alpha, config.alpha),
-        "bound": (record.bound.spec, _plain(config.bound)),
+        "bound": (record.bound.spec, plain_spec(config.bound)),
         "output": (record.output, config.output),
-        "maps": (tuple(map(_plain, record.maps)), tuple(_plain(one) for one in config.maps if one != "raw")),
+        "maps": (tuple(map(plain_spec, record.maps)), tuple(plain_spec(one) for one in config.maps if one != "raw")),
         # Records that were made without a data set have seeds of their own.
         "seed": (record.seed, config.seed if config.data_sha256 else record.seed),
     }
     found = [f"has {name} {mine}, its run {whole}" for name, (mine, whole) in pairs.items() if mine != whole]
-    if not _same_method(record.attribution, config.attribution):
+    if not same_method(record.attribution, config.attribution):
         found.append(f"has attribution {record.attribution}, its run {config.attribution}")
     if record.samples > config.samples + record.block or not _same_noise(config, record):
         found.append("has other samples or noise than its run")
@@ -138,10 +138,10 @@ def foreign(record: Record, config: RunConfig) -> list[str]:
 
 
 def _same_noise(config: RunConfig, record: Record) -> bool:
-    return record.subject.noise == _plain(config.noise) and record.noise.units == config.units
+    return record.subject.noise == plain_spec(config.noise) and record.noise.units == config.units
 
 
-def _same_method(known: str, typed: str) -> bool:
+def same_method(known: str, typed: str) -> bool:
     """Whether a record's method is the one typed: NAME[:[LAYER][@HxW]], the layer perhaps left to the model."""
     (name, layer, grid), (typed_name, typed_layer, typed_grid) = map(_method_parts, (known, typed))
     return name == typed_name and typed_layer in ("", layer) and typed_grid in ("", grid)
@@ -154,7 +154,7 @@ def _method_parts(method: str) -> tuple[str, str, str]:
 
 
 @lru_cache(maxsize=64)
-def _plain(spec: str) -> str:
+def plain_spec(spec: str) -> str:
     """A setting as it was typed, its number written one way: `clip:2` is `clip:2.0`."""
     kind, _, number = spec.partition(":")
     try:

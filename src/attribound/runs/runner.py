@@ -10,7 +10,7 @@ from typing import Any, final
 
 import msgspec
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attribound import checks as check
 from attribound.certificates.record import Failure, Record
@@ -33,6 +33,7 @@ from attribound.randomness import Purpose, stream
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
+from attribound.runs.records import Stored, part_of
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
 from attribound.runs.work import Job, class_of
@@ -52,8 +53,8 @@ class Progress:
     """How far a run is: told after every record.
 
     Attributes:
-        total: inputs in all.
-        done: inputs with a record.
+        total: records in all: one per input, or one per input and part.
+        done: records stored.
         errors: of these, how many failed.
         started: when this process stored its first record: what comes before is start-up.
         begun_with: records that were there already.
@@ -78,12 +79,12 @@ class Progress:
         since = self.done - self.begun_with - 1
         return since / max(time.perf_counter() - self.started, 1e-9) if since > 0 else 0.0
 
-    def count(self, record: Record | Failure, cosine: str) -> None:
+    def count(self, record: Stored, cosine: str) -> None:
         """Take one more record into account."""
         self.done += 1
         if isinstance(record, Failure):
             self.errors += 1
-        else:
+        elif isinstance(record, Record):
             bisect.insort(self.budgets, record.max_epsilon.get(cosine, 0.0))
 
 
@@ -97,35 +98,79 @@ def prepare(
         trust: load programs too.
         say: told, in a line, what is odd but not wrong and what is done to pictures.
     """
-    _check_numbers(config)
-    data = open_data(config.data)
-    parse_noise(config.noise, units_of(data.scale))
-    plain = load_model(config.model, config.arch, trust=trust)
-    spec, data, note = fitted(config.data, data, plain)
-    if note:
-        say(note)
-    config = msgspec.structs.replace(config, data=spec, units=units_of(data.scale))
-    model = behind_denoiser(plain, config.subject, data.shape)
-    try:
-        model = model.to(config.device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ArgumentError(f"cannot use --device {config.device}: {str(error).splitlines()[0]}") from None
-    bounded = check_field(open_field(config.subject, model))
+    check_settings(config)
+    for epsilon in config.epsilons:
+        check.non_negative("epsilon", epsilon)
+    parse_noise(config.noise)
+    opened = open_run(config, trust=trust, say=say)
+    config, bounded = opened.config, opened.field
     statements = ask(config.asked, Asking(bounded.name, bounded.block, config.cosines))
-    if not len(data):
-        raise StoredDataError(f"{data.name} is empty")
-    peek = look_at(model, zeros := torch.zeros(data.shape, device=config.device))
-    _suspect(data, bounded, config, say)
-    if doubt := label_doubt(data, peek.classes):
-        say(doubt)
-        data = Unlabelled(data)
-    if config.target is not None:
-        check_target(class_of(config.target), peek.classes, data.classes or class_names(model))
+    zeros = torch.zeros(opened.data.shape, device=config.device)
+    _suspect(opened.data, bounded, config, say)
     if config.maps or config.asked:  # what does not fit would fail input by input
         rows = zeros.expand(bounded.block, *zeros.shape)
         maps = bounded.base.attribute(rows, 0, generator=torch.Generator(config.device))
         for statement in statements:
             statement.check_size(maps[0].numel())
+    return close_run(opened, trust=trust, say=say)
+
+
+def check_settings(config: RunConfig) -> None:
+    """What every kind of run asks for."""
+    check.count("samples", config.samples)
+    check.alpha(config.alpha)
+    if config.samples > _MOST_SAMPLES or config.alpha < _LEAST_ALPHA:
+        raise ArgumentError(
+            f"expected `samples` at most {_MOST_SAMPLES:,} and `alpha` at least {_LEAST_ALPHA:g}, got "
+            f"{config.samples} and {config.alpha:g}"
+        )
+    if not config.cosines:
+        raise ArgumentError("expected at least one cosine")
+    for cosine in config.cosines:
+        check.fraction("cosine", cosine)
+    check_output(config.output)
+
+
+@final
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run's configuration with its model and data, opened."""
+
+    config: RunConfig
+    data: Dataset
+    model: nn.Module
+    field: Bounded
+
+
+def open_run(config: RunConfig, *, trust: bool, say: Callable[[str], None]) -> OpenedRun:
+    """Open model and data, and fit one to the other."""
+    data = open_data(config.data)
+    units = units_of(data.scale)
+    plain = load_model(config.model, config.arch, trust=trust)
+    spec, data, note = fitted(config.data, data, plain)
+    if note:
+        say(note)
+    config = msgspec.structs.replace(config, data=spec, units=units)
+    model = behind_denoiser(plain, config.subject, data.shape)
+    try:
+        model = model.to(config.device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ArgumentError(f"cannot use --device {config.device}: {str(error).splitlines()[0]}") from None
+    field = check_field(open_field(config.subject, model))
+    if not len(data):
+        raise StoredDataError(f"{data.name} is empty")
+    return OpenedRun(config, data, model, field)
+
+
+def close_run(opened: OpenedRun, *, trust: bool, say: Callable[[str], None]) -> tuple[RunConfig, Job]:
+    """Check labels and target, and fill in the hashes."""
+    config, data, model = opened.config, opened.data, opened.model
+    peek = look_at(model, torch.zeros(data.shape, device=config.device))
+    if doubt := label_doubt(data, peek.classes):
+        say(doubt)
+        data = Unlabelled(data)
+    if config.target is not None:
+        check_target(class_of(config.target), peek.classes, data.classes or class_names(model))
     hashes: dict[str, Any] = {
         "model_sha256": model_hash(model),
         "data_sha256": data.sha256(),
@@ -139,24 +184,6 @@ def prepare(
     return full, Job(full, trust, _shared(model), labelled=not doubt)
 
 
-def _check_numbers(config: RunConfig) -> None:
-    """Raise for numbers that no run can have."""
-    check.count("samples", config.samples)
-    check.alpha(config.alpha)
-    if config.samples > _MOST_SAMPLES or config.alpha < _LEAST_ALPHA:
-        raise ArgumentError(
-            f"expected `samples` at most {_MOST_SAMPLES:,} and `alpha` at least {_LEAST_ALPHA:g}, got "
-            f"{config.samples} and {config.alpha:g}"
-        )
-    if not config.cosines:
-        raise ArgumentError("expected at least one cosine")
-    for cosine in config.cosines:
-        check.fraction("cosine", cosine)
-    for epsilon in config.epsilons:
-        check.non_negative("epsilon", epsilon)
-    check_output(config.output)
-
-
 def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[str], None]) -> None:
     """Refuse what cannot be meant and say what may be: the model's outputs, its channels, its columns, pixels."""
     model = field.model
@@ -165,17 +192,21 @@ def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[st
     if line := repeated_channels(model, data.shape):
         say(line)
     check_columns(data.features, model, config.model)
-    for item in range(len(data)):
-        with suppress(StoredDataError):
-            x = data.input(item).to(config.device)
-            break
-    else:
+    if (x := first_input(data, config.device)) is None:
         return  # every input fails, and each will say why
     if line := bright_pixels(model, x):
         say(line)
     noise = parse_noise(config.noise, config.units)
     near = noisy(x, noise, _PROBES, stream(Purpose.PROBE, config.seed, 0, 0, x.device))
     check_returned(returned_by(model, x, near), field, target_given=config.target is not None)
+
+
+def first_input(data: Dataset, device: str) -> Tensor | None:
+    """The first input that can be read; None if there is none."""
+    for item in range(len(data)):
+        with suppress(StoredDataError):
+            return data.input(item).to(device)
+    return None
 
 
 def share_alpha(config: RunConfig) -> RunConfig:
@@ -228,7 +259,10 @@ def run(
             state.count(outcome.record, exact_text(job.config.cosines[0]))
             progress(state)
             if strict and isinstance(outcome.record, Failure):
-                raise AttriboundError(f"item {outcome.item}: {outcome.record.message} (--strict stops here)")
+                raise AttriboundError(
+                    f"item {outcome.item} {part_of(outcome.record)}".rstrip()
+                    + f": {outcome.record.message} (--strict stops here)"
+                )
     return state
 
 
@@ -241,7 +275,7 @@ class Processors:
         stored = store.recall(_PROCESSORS)
         self._known = {str(kind) for kind in stored} if isinstance(stored, list) else set()
 
-    def meet(self, record: Record | Failure) -> None:
+    def meet(self, record: Stored) -> None:
         """Take note of where a record was made."""
         kind = "" if isinstance(record, Failure) else record.versions.get("cpu", "")
         if not kind or kind in self._known:
@@ -256,15 +290,18 @@ class Processors:
 
 
 def _begin(store: Store, items: Sequence[int], config: RunConfig, retry: bool) -> tuple[Progress, list[Task]]:
-    state, wanted = Progress(len(items)), set(items)
-    done: set[int] = set()
-    for record in store.records():
-        if record.item in wanted and not (isinstance(record, Failure) and (retry or record.passing)):
+    wanted = {(item, part): None for item in items for part in config.parts}
+    state, done = Progress(len(wanted)), set[tuple[int, str]]()
+    for record in store.stored():
+        key = record.item, part_of(record)
+        if key in wanted and not (isinstance(record, Failure) and (retry or record.passing)):
             state.count(record, exact_text(config.cosines[0]))
-            done.add(record.item)
+            done.add(key)
     state.begun_with = state.done
     pictured, compared = set(items[: config.pictures]), set(items[:COMPARED])
-    return state, [Task(item, item in pictured, item in compared) for item in items if item not in done]
+    return state, [
+        Task(item, item in pictured, item in compared, part) for item, part in wanted if (item, part) not in done
+    ]
 
 
 def _shared(model: nn.Module) -> dict[str, Any]:

@@ -13,13 +13,15 @@ import msgspec
 import numpy as np
 
 from attribound.certificates.finding import Finding
-from attribound.certificates.record import READERS, Failure, Record, decode, encode, newer
+from attribound.certificates.record import READERS, Failure, Record, newer
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.file_quota import reason
 from attribound.runs.config import RunConfig
 from attribound.runs.connection import SCHEMA, UNREADABLE, connect, locked, why
+from attribound.runs.records import Stored, decode, encode, part_of
 from attribound.runs.tasks import Outcome
+from attribound.tolerances.record import ToleranceRecord
 
 FORMAT = 3
 _FILE, _LOCK = "run.sqlite", "lock.sqlite"
@@ -81,15 +83,32 @@ class Store:
     @classmethod
     def append(cls, path: Path) -> "Store":
         """Open an existing run for writing under its own configuration."""
-        with cls.read(path) as stored:
+        with cls.read_any(path) as stored:
             config = stored.config
         return cls.create(path, config)
 
     @classmethod
     def read(cls, path: Path) -> "Store":
-        """Open a run for reading only; it may be running."""
+        """Open a run of certificates for reading only; it may be running."""
+        store = cls.read_any(path)
+        try:
+            if store.config.changes:
+                raise StoredDataError(
+                    f"{path} is a run of tolerances, and this is about certificates: show, export, verify, gate "
+                    "--change and compare read it"
+                )
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def read_any(cls, path: Path) -> "Store":
+        """Open a run of any kind for reading only."""
         if not is_run(path):
-            raise StoredDataError(f"{path} is not a run: expected a folder written by `attribound certify`")
+            raise StoredDataError(
+                f"{path} is not a run: expected a folder written by `attribound certify` or `attribound tolerance`"
+            )
         store = cls(path, connect(path / _FILE, readonly=True))
         try:
             store._check()
@@ -146,10 +165,11 @@ class Store:
             raise StoredDataError(why(self.path, error)) from None
 
     def add(self, outcome: Outcome) -> None:
-        """Store one input's record and pictures, all or nothing."""
+        """Store a record and its pictures, all or nothing."""
         with self._writing():
             text = encode(outcome.record).decode()
-            self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (outcome.item, text))
+            row = (outcome.item, part_of(outcome.record), text)
+            self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?)", row)
             for name, values in outcome.pictures.items():
                 self._add_picture(outcome.item, name, values)
 
@@ -194,20 +214,34 @@ class Store:
         """The inputs that have a record."""
         return {int(item) for (item,) in self._select("SELECT item FROM records")}
 
+    def stored(self) -> Iterator[Stored]:
+        """All records in order of their item and part, one at a time."""
+        for item, part, text in self._select("SELECT item, part, record FROM records ORDER BY item, part"):
+            yield self._record(item, part, text)
+
     def records(self) -> Iterator[Record | Failure]:
-        """All records in order of their item, one at a time."""
-        for item, text in self._select("SELECT item, record FROM records ORDER BY item"):
-            yield self._record(item, text)
+        """All records of a run of certificates."""
+        for one in self.stored():
+            if isinstance(one, ToleranceRecord):
+                raise StoredDataError(f"{self.path} holds a tolerance among its certificates (item {one.item})")
+            yield one
+
+    def tolerances(self) -> Iterator[ToleranceRecord | Failure]:
+        """All records of a run of tolerances."""
+        for one in self.stored():
+            if isinstance(one, Record):
+                raise StoredDataError(f"{self.path} holds a certificate among its tolerances (item {one.item})")
+            yield one
 
     def texts(self) -> Iterator[str]:
         """All records as they are stored, in order of their item: what hashes and copies are made of."""
-        for (text,) in self._select("SELECT record FROM records ORDER BY item"):
+        for (text,) in self._select("SELECT record FROM records ORDER BY item, part"):
             yield str(text)
 
-    def record(self, item: int) -> Record | Failure | None:
+    def record(self, item: int, part: str = "") -> Stored | None:
         """One record."""
-        rows = self._select("SELECT item, record FROM records WHERE item = ?", item)
-        return next((self._record(number, text) for number, text in rows), None)
+        rows = self._select("SELECT item, part, record FROM records WHERE item = ? AND part = ?", item, part)
+        return next((self._record(*row) for row in rows), None)
 
     def findings(self) -> dict[int, Finding]:
         """What attacks found, by item."""
@@ -242,13 +276,13 @@ class Store:
         except (ValueError, TypeError, zlib.error) as error:
             raise StoredDataError(f"{self.path} holds a broken picture: {error}") from None
 
-    def _record(self, item: Any, text: Any) -> Record | Failure:
+    def _record(self, item: Any, part: Any, text: Any) -> Stored:
         record = decode(text, f"item {item} of {self.path}")
-        if record.item != item:
+        if (record.item, part_of(record)) != (item, part):
             raise StoredDataError(f"{self.path} holds the record of item {record.item} in place of item {item}")
         return record
 
-    def _select(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
+    def _select(self, query: str, *values: int | str) -> Iterator[tuple[Any, ...]]:
         try:
             self._asked = time.monotonic()
             for row in self._connection.execute(query, values):
@@ -268,7 +302,7 @@ class Store:
 
 def copy_run(source: Path, out: Path) -> int:
     """Copy a run with SQLite's own backup, which is whole also while the run is written; returns the record count."""
-    with Store.read(source) as store:
+    with Store.read_any(source) as store:
         try:
             if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
                 raise StoredDataError(f"expected a new folder for the copy, but {out} exists")

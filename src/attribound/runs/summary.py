@@ -74,6 +74,11 @@ class Summary:
         return sum(self.counts.values())
 
     @property
+    def failed(self) -> bool:
+        """Whether every input failed."""
+        return self.counts.get("error") == self.total
+
+    @property
     def assumed(self) -> bool:
         """Some limit is a guess, so that these numbers are not certificates."""
         return self.config.bound.startswith("assumed") or "assumed" in self.counts
@@ -162,12 +167,12 @@ class Tally:
         )
 
 
-def chance_level(store: Store, most: int = 24) -> float | None:
-    """The 90 % quantile of the cosines between smoothed maps of different inputs; None with fewer than three maps.
+def chance_level(store: Store, most: int = 24, *, name: str = "smoothed") -> float | None:
+    """The 90 % quantile of the cosines between maps of different inputs; None with fewer than three maps of this name.
 
     Empty maps are like no other and left out; where the quantile falls between two cosines, it is the larger one.
     """
-    maps = [store.pictures(item, "smoothed").get("smoothed") for item in store.pictured()[:most]]
+    maps = [store.pictures(item, name).get(name) for item in store.pictured()[:most]]
     flat = [one.ravel() / np.linalg.norm(one) for one in maps if one is not None and one.any()]
     flat = [one for one in flat if one.shape == flat[0].shape]
     if len(flat) < 3:

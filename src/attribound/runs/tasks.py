@@ -3,31 +3,33 @@
 from dataclasses import dataclass, field
 from typing import final
 
-from attribound.certificates.record import Failure, Record
 from attribound.checks import FloatArray
+from attribound.runs.records import Stored
 
 
 @final
 @dataclass(frozen=True)
 class Task:
-    """One input to certify, and what to keep of it besides its record.
+    """One input, or one part of what is asked about it, and what to keep besides its record.
 
     Attributes:
         item: number of the input.
         picture: keep input, plain and smoothed map, for pages.
         map: keep the smoothed map, for the run's chance level.
+        part: which part, e.g. the name of a change; empty if a record says everything about an input.
     """
 
     item: int
     picture: bool
     map: bool = False
+    part: str = ""
 
 
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one input: its record or failure, and pictures by name."""
+    """What became of a task: its record or failure, and pictures by name."""
 
     item: int
-    record: Record | Failure
+    record: Stored
     pictures: dict[str, FloatArray] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -51,18 +52,47 @@ class Job:
         return found if self.labelled else Unlabelled(found)
 
 
-@final
-class Worker:
-    """Certifies inputs one by one.
+class Work(ABC):
+    """Does tasks one by one.
 
     Engines give it one thread, always: sums in another order would give other last bits, and records must not depend
     on how many workers there are.
     """
 
+    @abstractmethod
+    def outcome(self, task: Task) -> Outcome:
+        """Do one task."""
+
+    @final
+    def run(self, task: Task) -> Outcome:
+        """Do one task; whatever goes wrong with it becomes its record."""
+        started = time.perf_counter()
+        try:
+            return self.outcome(task)
+        except Exception as error:  # one bad input may not stop a run
+            message = str(error) if isinstance(error, AttriboundError) else f"{type(error).__name__}: {error}"
+            return Outcome(
+                task.item,
+                Failure(
+                    item=task.item,
+                    part=task.part,
+                    message=" ".join(message.split()) or type(error).__name__,
+                    seconds=time.perf_counter() - started,
+                    passing=isinstance(error, MemoryError)
+                    or "out of memory" in message
+                    or "allocate memory" in message,
+                ),
+            )
+
+
+@final
+class Worker(Work):
+    """Certifies inputs one by one."""
+
     def __init__(self, job: Job) -> None:
         self.config = config = job.config
         self.data = job.data()
-        self.model = _model(job, self.data.shape)
+        self.model = model_of(job, self.data.shape)
         self.noise = parse_noise(config.noise, config.units)
         field = open_field(config.subject, self.model)
         self.certifier = Certifier(
@@ -84,24 +114,9 @@ class Worker:
         """The field that the run certifies."""
         return self.certifier.field
 
-    def run(self, task: Task) -> Outcome:
-        """Certify one input; whatever goes wrong with it becomes its record."""
-        started = time.perf_counter()
-        try:
-            return self.certify(task)[1]
-        except Exception as error:  # one bad input may not stop a run
-            message = str(error) if isinstance(error, AttriboundError) else f"{type(error).__name__}: {error}"
-            return Outcome(
-                task.item,
-                Failure(
-                    item=task.item,
-                    message=" ".join(message.split()) or type(error).__name__,
-                    seconds=time.perf_counter() - started,
-                    passing=isinstance(error, MemoryError)
-                    or "out of memory" in message
-                    or "allocate memory" in message,
-                ),
-            )
+    def outcome(self, task: Task) -> Outcome:
+        """Certify one input."""
+        return self.certify(task)[1]
 
     def certify(self, task: Task) -> tuple[Certificate, Outcome]:
         """The certificate of one input, and what a run keeps of it."""
@@ -150,7 +165,8 @@ def _names(field: Bounded, data: Dataset, device: str) -> tuple[str, ...]:
     return data.features if size == len(data.features) else ()
 
 
-def _model(job: Job, shape: Sequence[int]) -> nn.Module:
+def model_of(job: Job, shape: Sequence[int]) -> nn.Module:
+    """The run's model, with the weights that workers share, where it runs."""
     model = open_model(job.config.subject, shape, trust=job.trust)
     if job.weights is not None and not isinstance(model, torch.jit.ScriptModule):
         model.load_state_dict(dict(job.weights), assign=True)

@@ -19,7 +19,7 @@ from attribound.sampling.witness import Witness
 
 Progress = Callable[[int, int], None]
 
-_PILOT = 5
+PILOT = 5
 """One in so many draws is the pilot's."""
 
 _CHUNK_ROWS = 256
@@ -68,7 +68,7 @@ class Scan:
         low, high = self.change.low, self.change.high
         if self.change.mirrored and low != 0:
             raise ArgumentError(f"expected a range from 0 for {self.change.name}, which has t >= 0 only, got {low:g}")
-        grid = plan_grid(low=low, high=high, window=self.window, draws=self.samples - self.samples // _PILOT, size=size)
+        grid = plan_grid(low=low, high=high, window=self.window, draws=self.samples - self.samples // PILOT, size=size)
         told = _Told(progress, self.draws(grid), Witness(self.seed, self.item))
         tally = Tally(self._pilot(grid, size, told).design(reference))
         self._round(grid, tally, told)
@@ -80,7 +80,7 @@ class Scan:
         return grid.draws + grid.bins * self._per_bin(grid)
 
     def _per_bin(self, grid: Grid) -> int:
-        return max(self.samples // _PILOT // grid.bins, 2)
+        return max(self.samples // PILOT // grid.bins, 2)
 
     def _pilot(self, grid: Grid, size: int, told: "_Told") -> Pilot:
         count = self._per_bin(grid)

@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import final
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from attribound.bounds.scan import Curve
-from attribound.changes.base import Change, Continuous, Finite
+from attribound.changes.base import Continuous
 from attribound.errors import ArgumentError
-from attribound.rounding import confidence, exact_text, round_down, round_up
-
-Proof = Literal["exact", "alpha", "assumed"]
-Interval = tuple[float, float] | None
-"""Left and right end in the change's unit; None where not even no change is proved."""
+from attribound.rounding import exact_text
+from attribound.tolerances.evidence import Interval, Listed, Scanned
+from attribound.tolerances.record import BreakRecord, ChangeRecord, Proof, ToleranceRecord
+from attribound.tolerances.words import sentence
 
 
 @final
@@ -35,34 +36,35 @@ class Break:
     input: Tensor
     map: Tensor
 
+    @property
+    def record(self) -> BreakRecord:
+        """What is stored of it beside its pictures."""
+        return BreakRecord(float(self.value), self.label, float(self.cosine))
+
 
 @final
-@dataclass(frozen=True, repr=False)
-class Tolerance:
-    """What is proved about one change of one input.
+@dataclass(frozen=True)
+class Answer:
+    """What a way to prove found out about one change, before it becomes a record.
 
     Attributes:
-        change: what happens to the input.
-        reaches: for each cosine asked, the proved interval.
-        proof: "exact": every alternative was tried; "alpha": false with probability at most `alpha`; "assumed": as
-            "alpha", but conditional on a limit that is only a guess, so no certificate.
-        alpha: failure probability of all that is said here; 0.0 if exact.
-        class_reach: in this interval the class is proved to stay.
+        evidence: what the answers follow from.
+        proof: how it is proved.
+        alpha: failure probability.
         broken: for each cosine asked, the nearest change found that breaks it, if any.
         shown: the map that the claim compares with, in the field's shape.
         reference: "plain" or "shown".
         fidelity: cosine of `shown` with the plain map.
-        draws: how many maps were computed, the pilot and the search for breaks included.
+        draws: how many maps were computed.
         window: half-width of the windows in the unit; None if exact.
         window_share: half-width of the windows over the range; 0.0 if exact.
         angles: the curve, in the change's unit.
+        bounds: the range tried, in the unit.
     """
 
-    change: Change
-    reaches: Mapping[float, Interval]
+    evidence: Listed | Scanned
     proof: Proof
     alpha: float
-    class_reach: Interval
     broken: Mapping[float, Break | None]
     shown: Tensor
     reference: str
@@ -71,6 +73,30 @@ class Tolerance:
     window: float | None
     window_share: float
     angles: Curve
+    bounds: tuple[float, float]
+
+
+@final
+@dataclass(frozen=True)
+class Tolerance:
+    """What is proved about one change of one input.
+
+    Attributes:
+        record: everything but pictures.
+        broken: for each cosine asked, the nearest change found that breaks it, if any.
+        shown: the map that the claim compares with, in the field's shape.
+        angles: the curve, in the change's unit.
+    """
+
+    record: ToleranceRecord
+    broken: Mapping[float, Break | None]
+    shown: Tensor
+    angles: Curve
+
+    @property
+    def change(self) -> ChangeRecord:
+        """What happens to the input."""
+        return self.record.change
 
     def __repr__(self) -> str:
         return self.words()
@@ -78,7 +104,52 @@ class Tolerance:
     @property
     def name(self) -> str:
         """The change's name."""
-        return self.change.name
+        return self.record.part
+
+    @property
+    def proof(self) -> Proof:
+        """Exact: every alternative was tried; alpha: false with that probability at most; assumed: no certificate."""
+        return self.record.proof
+
+    @property
+    def alpha(self) -> float:
+        """Failure probability of all that is said here; 0.0 if exact."""
+        return self.record.alpha
+
+    @property
+    def reaches(self) -> Mapping[float, Interval]:
+        """For each cosine asked, the proved interval."""
+        return {float(key): interval for key, interval in self.record.reaches.items()}
+
+    @property
+    def class_reach(self) -> Interval:
+        """In this interval the class is proved to stay."""
+        return self.record.class_reach
+
+    @property
+    def reference(self) -> str:
+        """What maps are compared with, "plain" or "shown"."""
+        return self.record.reference
+
+    @property
+    def fidelity(self) -> float:
+        """Cosine of the map shown with the plain map."""
+        return self.record.fidelity
+
+    @property
+    def draws(self) -> int:
+        """How many maps were computed, the pilot and the search for breaks included."""
+        return self.record.draws
+
+    @property
+    def window(self) -> float | None:
+        """Half-width of the windows in the unit; None if exact."""
+        return self.record.window
+
+    @property
+    def window_share(self) -> float:
+        """Half-width of the windows over the range; 0.0 if exact."""
+        return self.record.window_share
 
     def reach(self, cosine: float) -> Interval:
         """The proved interval around no change, in the change's unit; None where not even that is proved.
@@ -106,58 +177,47 @@ class Tolerance:
 
     def words(self, cosine: float | None = None) -> str:
         """What exactly is said, in one sentence; by default at the first cosine asked."""
-        asked = next(iter(self.reaches)) if cosine is None else self._asked(cosine)
-        interval = self.reaches[asked]
-        if interval is None:
-            return f"{self.name}: nothing is proved at cosine {asked:g}, not even without a change."
-        return (
-            f"{self.name}: for every change from {interval_text(interval)} {self.change.unit} {self._about()} keeps at "
-            f"least cosine {asked:g} with {self._against()}. {self._class()}{self._how()}"
-        )
+        return sentence(self.record, next(iter(self.reaches)) if cosine is None else self._asked(cosine))
 
-    def _class(self) -> str:
-        """About the class, where anything is proved."""
-        if self.class_reach is None:
-            return ""
-        where = f"from {interval_text(self.class_reach)} {self.change.unit}"
-        return f"The class stays {where}{'' if self.window is None else ', by majority in the window'}. "
+    @property
+    def pictures(self) -> dict[str, Tensor]:
+        """Maps and inputs to keep beside the record, by name."""
+        kept = {f"shown:{self.name}": self.shown} if self.window is not None else {}
+        for cosine, one in self.broken.items():
+            if one is not None:
+                key = f"{self.name}:{exact_text(cosine)}"
+                kept |= {f"broken:{key}": one.input, f"broken-map:{key}": one.map}
+        return kept
 
-    def _about(self) -> str:
-        if self.window is None:
-            return "the plain map"
-        return f"the mean of the maps over a window of half-width {self.window:.3g} {self.change.unit}"
-
-    def _against(self) -> str:
-        if self.proof == "exact":
-            return "the plain map of the unchanged input"
-        kind = "the plain map" if self.reference == "plain" else "the map shown"
-        return f"{kind} of the unchanged input"
-
-    def _how(self) -> str:
-        made = f"Made so: {self.change.made}."
-        back = " Maps are brought back to the first frame." if self.change.moves else ""
-        if isinstance(self.change, Finite):
-            return f"{made}{back} Exact: every alternative was tried. Nothing is said about any other change."
-        adds = (
-            " Changes add up, so it is also what the program computes if it is given the changed input."
-            if self.change.adds_up
-            else " It is about changed inputs made from this one; such changes do not exactly add up."
-        )
-        sure = f" Proved with confidence {confidence(self.alpha)}." if self.proof == "alpha" else ""
-        guess = " NOT a certificate: the limit is only assumed." if self.proof == "assumed" else ""
-        return f"{made}{back}{adds}{sure}{guess} Nothing is said about any other change."
+    @classmethod
+    def opened(cls, record: ToleranceRecord, pictures: Mapping[str, Tensor]) -> "Tolerance":
+        """A stored tolerance with the pictures that were kept with it."""
+        broken: dict[float, Break | None] = {}
+        none = torch.zeros(0)
+        for key, one in record.breaks.items():
+            seen = [pictures.get(f"{kind}:{record.part}:{key}", none) for kind in ("broken", "broken-map")]
+            broken[float(key)] = None if one is None else Break(one.value, one.label, one.cosine, seen[0], seen[1])
+        shown = pictures.get(f"shown:{record.part}", pictures.get("plain", none))
+        return cls(record, broken, shown, stored_curve(record))
 
 
-def interval_text(interval: Interval, digits: int = 2) -> str:
-    """An interval, rounded inward."""
-    if interval is None:
-        return "none"
-    left, right = (_short(text) for text in (round_up(interval[0], digits), round_down(interval[1], digits)))
-    return f"{left} to {right}"
-
-
-def _short(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def stored_curve(record: ToleranceRecord) -> Curve:
+    """The curve that a record's facts give: proved angles are those of the cosines asked, where they reach."""
+    evidence = record.evidence()
+    if isinstance(evidence, Scanned):
+        values, sampled = evidence.values, evidence.scan.angles
+    else:
+        assert isinstance(evidence, Listed)
+        values = np.unique(evidence.values)
+        lowest = [evidence.cosines[evidence.values == value].min() for value in values]
+        sampled = np.degrees(np.arccos(np.array(lowest)))
+        return Curve(values, sampled, sampled)
+    proved = np.full(len(values), np.nan)
+    for cosine in sorted(record.cosines):
+        if (interval := record.reach(cosine)) is not None:
+            inside = (values >= interval[0]) & (values <= interval[1])
+            proved[inside] = np.degrees(np.arccos(cosine))
+    return Curve(values, proved, sampled)
 
 
 def inward(change: Continuous, t: float) -> float:

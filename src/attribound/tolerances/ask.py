@@ -1,33 +1,20 @@
 """`tolerance`: the public edge, where arguments are checked once."""
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from attribound import checks as check
 from attribound import forests
-from attribound.certification.arguments import AskedTarget, check_field, check_input, check_target, class_names, look_at
-from attribound.changes.base import Change, Continuous
+from attribound.certification.arguments import AskedTarget, check_input
+from attribound.changes.base import Change
 from attribound.changes.registry import make_changes
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
-from attribound.fields.bounded import Bounded
-from attribound.fields.rows import independent, probe_rows
 from attribound.forests import TreeShap
-from attribound.hashes import input_bytes
-from attribound.randomness import Purpose, seed_from, stream
-from attribound.sampling.along import Along
-from attribound.sampling.scan import Progress, Scan
-from attribound.tolerances.answer import Tolerance
-from attribound.tolerances.exact import exact_tolerance
-from attribound.tolerances.scanned import Question, checked_window, default_window, scanned_tolerance
+from attribound.sampling.scan import Progress
+from attribound.tolerances.asker import Asker, Reference, Window
 from attribound.tolerances.sheet import Sheet
-
-Reference = Literal["shown", "plain"]
-Window = float | Mapping[str, float] | None
 
 
 def tolerance(
@@ -73,32 +60,14 @@ def tolerance(
     if isinstance(field, TreeShap):
         return _of_columns(field, x, changes, **columns)
     if columns:
-        raise ArgumentError(
-            f"expected no {', '.join(columns)} for a field of {type(field).__name__}: they are for trees"
-        )
-    bounded, x = check_field(field), check_input(x)
-    asked, level = _cosines(cosine), float(check.alpha(alpha))
-    if reference not in ("shown", "plain"):
-        raise ArgumentError(f"expected `reference` 'shown' or 'plain', got {reference!r}")
-    count = int(check.count("samples", samples))
-    number = seed_from(input_bytes(x)) if seed is None else check.whole("seed", seed)
-    item = check.whole("item", item)
+        raise ArgumentError(f"expected no {', '.join(columns)} for {type(field).__name__}: they are for trees")
+    x = check_input(x)
     made = make_changes(changes, x)
-    windows = _windows(made, window)
-    peek = look_at(bounded.model, x)
-    chosen = peek.prediction if target is None else check_target(target, peek.classes, class_names(bounded.model))
-    bounded = _independent(bounded, x, chosen, made)
-    plain = _plain(bounded, x, chosen, number, item)
-    share = level / max(len(windows), 1)
-    answers: dict[str, Tolerance] = {}
-    for change in made:
-        along = Along(bounded, change, x, chosen, None if batch is None else int(check.count("batch", batch)))
-        if isinstance(change, Continuous):
-            scan = Scan(along, count, windows[change.name], peek.prediction, number, item)
-            answers[change.name] = scanned_tolerance(scan, Question(asked, share, reference, plain), progress)
-        else:
-            answers[change.name] = exact_tolerance(along, plain=plain, label=peek.prediction, cosines=asked)
-    return Sheet(answers, level, chosen, peek.prediction, plain, bounded.name, number)
+    asker = Asker(
+        field, made, cosine=cosine, samples=samples, alpha=alpha, window=window, reference=reference, batch=batch
+    )
+    about = asker.look(x, target, seed=seed, item=item)
+    return Sheet({change.name: asker.ask(change.name, about, progress) for change in made}, asker.alpha, about.plain)
 
 
 def _of_columns(explainer: TreeShap, row: Any, changes: Any, **columns: Any) -> forests.Sheet:
@@ -106,62 +75,3 @@ def _of_columns(explainer: TreeShap, row: Any, changes: Any, **columns: Any) -> 
     if changes not in ("columns", "everyday"):
         raise ArgumentError(f"expected changes 'columns' for a forest, got {changes!r}")
     return forests.tolerance(explainer, row, **columns)
-
-
-def _cosines(cosine: Any) -> tuple[float, ...]:
-    """The cosines asked, each once, in [0, 1)."""
-    given = cosine if isinstance(cosine, Sequence) and not isinstance(cosine, str) else [cosine]
-    asked = tuple(dict.fromkeys(float(check.fraction("cosine", one)) for one in given))
-    if not asked or 1.0 in asked:
-        raise ArgumentError(f"expected `cosine` in [0, 1), got {cosine}")
-    return asked
-
-
-def _windows(changes: Sequence[Change], window: Window) -> dict[str, float]:
-    """The window of every scanned change, as a parameter."""
-    scanned = {change.name: change for change in changes if isinstance(change, Continuous)}
-    if window is None:
-        return {name: default_window(change) for name, change in scanned.items()}
-    if isinstance(window, Mapping):
-        strange = next((name for name in window if name not in scanned), None)
-        if strange is not None:
-            raise ArgumentError(f"expected windows of scanned changes ({', '.join(scanned)}), got {strange!r}")
-        given = dict(window)
-    elif len(scanned) == 1:
-        given = {next(iter(scanned)): window}
-    else:
-        raise ArgumentError(f"expected `window` by name for {len(scanned)} scanned changes, e.g. {{'rotation': 2}}")
-    return {
-        name: _window(change, given[name]) if name in given else default_window(change)
-        for name, change in scanned.items()
-    }
-
-
-def _window(change: Continuous, shown: float) -> float:
-    parameter = checked_window(change, float(check.positive("window", shown)))
-    if math.isnan(parameter):
-        raise ArgumentError(
-            f"expected a `window` no wider than the range of {change.spec}, got {shown:g} {change.unit}"
-        )
-    return parameter
-
-
-def _independent(field: Bounded, x: Tensor, target: int, changes: Sequence[Change]) -> Bounded:
-    """The field, if rows do not see each other; else the same field row by row."""
-    for change in changes:
-        along, count = Along(field, change, x, target), probe_rows(field)
-        if isinstance(change, Continuous):
-            t = torch.linspace(0, change.high, count, dtype=torch.float64)
-        else:
-            t = change.alternatives(x)[:count]  # type: ignore[attr-defined]
-        field = independent(along, t, stream(Purpose.PROBE, 0, device=x.device)).field
-    return field
-
-
-def _plain(field: Bounded, x: Tensor, target: int, seed: int, item: int) -> Tensor:
-    """The plain map on the processor; of a random method, its mean over one block."""
-    generator = stream(Purpose.PROBE, seed, item, 1, x.device)
-    with torch.enable_grad():
-        maps = field.attribute(x.expand(field.block, *x.shape), target, generator=generator).detach()
-    check.dimension(maps[0].numel(), "the map's size")
-    return maps.mean(dim=0).cpu()

@@ -8,17 +8,14 @@ from torch import Tensor
 
 from attribound.bounds.scan import Curve
 from attribound.changes.base import Finite
-from attribound.checks import FloatArray
 from attribound.randomness import Purpose, stream
 from attribound.sampling.along import Along
 from attribound.sampling.listed import Tried, try_all
-from attribound.tolerances.answer import Break, Interval, Tolerance
-
-_MARGIN = 1e-6
-"""Cosines this near to what was asked count as failed: they hang on rounding."""
+from attribound.tolerances.answer import Answer, Break
+from attribound.tolerances.evidence import Listed
 
 
-def exact_tolerance(along: Along, *, plain: Tensor, label: int, cosines: Sequence[float]) -> Tolerance:
+def exact_answer(along: Along, *, plain: Tensor, label: int, cosines: Sequence[float]) -> Answer:
     """Try every alternative of a finite change.
 
     Args:
@@ -31,15 +28,20 @@ def exact_tolerance(along: Along, *, plain: Tensor, label: int, cosines: Sequenc
     assert isinstance(change, Finite)
     flat = plain.flatten().double().numpy()
     tried = try_all(along, flat, label)
-    held = {cosine: tried.cosines >= cosine + min(_MARGIN, (1 - cosine) / 2) for cosine in cosines}
-    empty = not flat.any()
-    return Tolerance(
-        change=change,
-        reaches={cosine: None if empty else _interval(change, tried.places, holds) for cosine, holds in held.items()},
+    known = Listed(
+        places=tried.places,
+        values=np.array([change.shown(float(place)) for place in tried.places], np.float64),
+        zero=float(change.shown(0.0)),
+        cosines=tried.cosines,
+        kept=tried.kept,
+        sizes=change.sizes,
+        empty=not flat.any(),
+    )
+    return Answer(
+        evidence=known,
         proof="exact",
         alpha=0.0,
-        class_reach=_interval(change, tried.places, tried.kept),
-        broken={cosine: _nearest(along, tried, holds, plain) for cosine, holds in held.items()},
+        broken={cosine: _nearest(along, tried, known.holds(cosine), plain) for cosine in cosines},
         shown=plain,
         reference="plain",
         fidelity=1.0,
@@ -47,24 +49,14 @@ def exact_tolerance(along: Along, *, plain: Tensor, label: int, cosines: Sequenc
         window=None,
         window_share=0.0,
         angles=_curve(change, tried),
+        bounds=_range(known),
     )
 
 
-def reach_of_places(places: FloatArray, holds: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """The last places on the left and on the right of 0 before the first that has an alternative that fails."""
-    ends = []
-    for sign in (-1, 1):
-        mine = sign * places > 0
-        failing = np.abs(places[mine & ~holds]).min(initial=np.inf)
-        ends.append(sign * np.abs(places[mine & (np.abs(places) < failing)]).max(initial=0.0))
-    return float(ends[0]) + 0.0, float(ends[1])
-
-
-def _interval(change: Finite, places: FloatArray, holds: npt.NDArray[np.bool_]) -> Interval:
-    left, right = reach_of_places(places, holds)
-    if change.sizes:
-        left = 0.0 - right
-    return change.shown(left), change.shown(right)
+def _range(known: Listed) -> tuple[float, float]:
+    """The range tried, in the unit."""
+    low, high = min(known.zero, float(known.values.min())), max(known.zero, float(known.values.max()))
+    return (0.0 - high if known.sizes else low), high
 
 
 def _nearest(along: Along, tried: Tried, holds: npt.NDArray[np.bool_], plain: Tensor) -> Break | None:

@@ -3,24 +3,22 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final, final
+from typing import final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attribound.bounds.scan import Curve, angle_curve, map_reach, share_reach
+from attribound.bounds.scan import Curve, angle_curve
+from attribound.bounds.scan.evidence import ScanEvidence
 from attribound.bounds.scan.tally import Windows
 from attribound.changes.base import Continuous
 from attribound.checks import FloatArray
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling.listed import cosines_with
 from attribound.sampling.scan import Progress, Scan
-from attribound.tolerances.answer import Break, Interval, Tolerance, inward
-
-SHARES: Final = MappingProxyType({"reach": 0.85, "class": 0.1, "curve": 0.02})
-"""Parts of a scanned change's alpha; the rest is kept for statements that come later."""
+from attribound.tolerances.answer import Answer, Break, inward
+from attribound.tolerances.evidence import SHARES, Scanned
 
 _BREAK_DRAWS = 64
 _BREAK_STEPS = (0.0, 0.02, 0.05, 0.1)
@@ -45,34 +43,29 @@ class Question:
     plain: Tensor
 
 
-def scanned_tolerance(scan: Scan, question: Question, progress: Progress | None = None) -> Tolerance:
+def scanned_answer(scan: Scan, question: Question, progress: Progress | None = None) -> Answer:
     """Scan a continuous change and answer."""
     change, plain = scan.change, question.plain.flatten().double().numpy()
     windows = scan.run(len(plain), plain if question.reference == "plain" else None, progress)
     each = SHARES["reach"] * question.alpha / len(question.cosines)
-    ends = {cosine: map_reach(windows, cosine=cosine, alpha=each) for cosine in question.cosines}
+    kept = ScanEvidence.of(windows, question.cosines, each)
     search = _Search(scan, windows, tuple(question.plain.shape))
-    broken = {cosine: search.nearest(cosine, *ends[cosine]) for cosine in question.cosines}
+    broken = {cosine: search.nearest(cosine, *kept.reach(cosine, each)) for cosine in question.cosines}
     shown = windows.design.reference
-    return Tolerance(
-        change=change,
-        reaches={cosine: _interval(change, *ends[cosine]) for cosine in question.cosines},
+    return Answer(
+        evidence=Scanned(kept, np.array([inward(change, float(t)) for t in kept.grid.positions], np.float64)),
         proof="assumed" if scan.along.field.assumed else "alpha",
         alpha=question.alpha,
-        class_reach=_interval(change, *share_reach(windows, alpha=SHARES["class"] * question.alpha)),
         broken=broken,
         shown=torch.from_numpy(shown.copy()).view(question.plain.shape),
         reference=question.reference,
         fidelity=max(float(cosines_with(shown[None], plain)[0]), 0.0),
         draws=search.draws + scan.draws(windows.design.grid),
         window=change.shown(scan.window),
-        window_share=scan.window / max(change.high, -change.low),
+        window_share=float(scan.window) / max(change.high, -change.low),
         angles=_shown_curve(change, angle_curve(windows, alpha=SHARES["curve"] * question.alpha)),
+        bounds=(change.shown(change.low), change.shown(change.high)),
     )
-
-
-def _interval(change: Continuous, left: float | None, right: float | None) -> Interval:
-    return None if left is None or right is None else (inward(change, left), inward(change, right))
 
 
 def _shown_curve(change: Continuous, curve: Curve) -> Curve:

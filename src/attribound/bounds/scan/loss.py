@@ -14,8 +14,10 @@ def curvature(kappa: FloatArray | float) -> FloatArray:
     return cost
 
 
-_BETS = np.linspace(0.02, 0.98, 97)
-_BORDERS = np.diff(-1 / _BETS) / np.diff(_BETS * curvature(_BETS))
+BETS = np.linspace(0.02, 0.98, 97)
+"""All bets that a decision about maps may make."""
+
+_BORDERS = np.diff(-1 / BETS) / np.diff(BETS * curvature(BETS))
 """At which rho two neighbouring bets are equally good."""
 
 
@@ -30,7 +32,7 @@ def best_bets(spread: FloatArray, *, least: FloatArray, draws: int, alpha: float
     """
     # The loss is kappa C(kappa) rho + 1 / kappa, up to a factor: what is best depends on rho alone, and falls with it.
     rho = spread * draws / (math.log(1 / alpha) * least**2)
-    chosen: FloatArray = _BETS[::-1][np.searchsorted(_BORDERS[::-1], rho)]
+    chosen: FloatArray = BETS[::-1][np.searchsorted(_BORDERS[::-1], rho)]
     return chosen
 
 

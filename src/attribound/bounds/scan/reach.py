@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attribound.bounds.scan.directions import ROUNDING, Cone, sphere_maximum
+from attribound.bounds.scan.grid import Grid
 from attribound.bounds.scan.loss import curvature
 from attribound.bounds.scan.tally import Windows
 from attribound.checks import FloatArray
@@ -18,6 +19,34 @@ Marks = npt.NDArray[np.bool_]
 _CURVE_POSITIONS = 65
 _CURVE_ANGLES = np.radians(np.arange(90, 0, -1))
 """Angles of the curve, downward: fixed beforehand."""
+
+
+@final
+@dataclass(frozen=True)
+class Decision:
+    """What inequality (1) needs at some positions, for one cosine.
+
+    Attributes:
+        smallest: (k,) at most its left side.
+        kappa: (k,) the bets.
+        least: (k,) B.
+    """
+
+    smallest: FloatArray
+    kappa: FloatArray
+    least: FloatArray
+
+    def margins(self, *, draws: int, half: int, alpha: float) -> FloatArray:
+        """By how much (1) holds; proved where positive.
+
+        Args:
+            draws: draws in a window.
+            half: groups in half a window.
+            alpha: failure probability of the event.
+        """
+        error = math.log(1 / alpha) * self.least / (self.kappa * draws)
+        margins: FloatArray = self.smallest - error - 1 / (2 * half) - ROUNDING
+        return margins
 
 
 @final
@@ -48,7 +77,8 @@ def map_reach(windows: Windows, *, cosine: float, alpha: float) -> tuple[Side, S
         cosine: in [0, 1).
         alpha: failure probability.
     """
-    return _both_ways(_margins(windows, Cone(cosine), alpha / _sides(windows)) > 0, windows)
+    grid = windows.design.grid
+    return walk(_margins(windows, Cone(cosine), alpha / sides(grid)) > 0, grid)
 
 
 def share_reach(windows: Windows, *, alpha: float, floor: float = 0.5) -> tuple[Side, Side]:
@@ -57,11 +87,20 @@ def share_reach(windows: Windows, *, alpha: float, floor: float = 0.5) -> tuple[
     With probability at least 1 - alpha it does for every t between the two ends. Bets: docs/theory/scan.md.
     """
     grid = windows.design.grid
-    threshold = floor + 1 / (4 * grid.half) + ROUNDING
-    bets = windows.design.share_bets(threshold)
-    hits = windows.shares * windows.draws
-    wealth = hits * np.log1p(bets * (1 - threshold)) + (windows.draws - hits) * np.log1p(-bets * threshold)
-    return _both_ways(wealth > math.log(_sides(windows) / alpha) + ROUNDING, windows)
+    bets = windows.design.share_bets(share_threshold(grid, floor))
+    return walk(share_proved(windows.shares * windows.draws, bets, windows.draws, grid, alpha, floor), grid)
+
+
+def share_threshold(grid: Grid, floor: float = 0.5) -> float:
+    """What a share at the positions must exceed, so that it exceeds `floor` between them too."""
+    return floor + 1 / (4 * grid.half) + ROUNDING
+
+
+def share_proved(hits: FloatArray, bets: FloatArray, draws: int, grid: Grid, alpha: float, floor: float = 0.5) -> Marks:
+    """(J,) where these bets on so many hits of so many draws prove the share."""
+    threshold = share_threshold(grid, floor)
+    wealth = hits * np.log1p(bets * (1 - threshold)) + (draws - hits) * np.log1p(-bets * threshold)
+    return np.asarray(wealth > math.log(sides(grid) / alpha) + ROUNDING)
 
 
 def angle_curve(windows: Windows, *, alpha: float) -> Curve:
@@ -79,19 +118,23 @@ def angle_curve(windows: Windows, *, alpha: float) -> Curve:
     return Curve(grid.positions[chosen], proved, np.degrees(windows.angles[chosen]))
 
 
-def _margins(windows: Windows, cone: Cone, alpha: float, chosen: npt.NDArray[np.int64] | None = None) -> FloatArray:
-    """By how much inequality (1) holds at the chosen positions (all: None); proved where positive."""
-    design, grid = windows.design, windows.design.grid
+def decide(windows: Windows, *, cosine: float, alpha: float, chosen: npt.NDArray[np.int64] | None = None) -> Decision:
+    """What decides about the chosen positions (all: None) at a cosine; alpha is the event's, of one side."""
+    design, cone = windows.design, Cone(cosine)
     chosen = np.arange(len(windows.along)) if chosen is None else chosen
-    if not design.reference.any() or not 0 <= cone.cosine < 1:
-        return np.full(len(chosen), -np.inf)
+    if not design.reference.any() or not 0 <= cosine < 1:
+        ones = np.ones(len(chosen))
+        return Decision(-np.inf * ones, ones / 2, ones)
     least = design.least(cone)
     kappa, least = design.bets(cone, alpha, least)[chosen], least[chosen]
-    speed = kappa / least
-    weight = curvature(kappa) * speed
-    error = math.log(1 / alpha) / (speed * windows.draws)
-    margins: FloatArray = _smallest(windows, cone, weight, chosen) - error - 1 / (2 * grid.half) - ROUNDING
-    return margins
+    weight = curvature(kappa) * kappa / least
+    return Decision(_smallest(windows, cone, weight, chosen), kappa, least)
+
+
+def _margins(windows: Windows, cone: Cone, alpha: float, chosen: npt.NDArray[np.int64] | None = None) -> FloatArray:
+    """By how much inequality (1) holds at the chosen positions (all: None); proved where positive."""
+    decision = decide(windows, cosine=cone.cosine, alpha=alpha, chosen=chosen)
+    return decision.margins(draws=windows.draws, half=windows.design.grid.half, alpha=alpha)
 
 
 def _smallest(windows: Windows, cone: Cone, weight: FloatArray, chosen: npt.NDArray[np.int64]) -> FloatArray:
@@ -107,9 +150,8 @@ def _smallest(windows: Windows, cone: Cone, weight: FloatArray, chosen: npt.NDAr
     return smallest
 
 
-def _both_ways(holds: Marks, windows: Windows) -> tuple[Side, Side]:
-    """Outward from 0 on both sides."""
-    grid = windows.design.grid
+def walk(holds: Marks, grid: Grid) -> tuple[Side, Side]:
+    """Outward from 0 on both sides, to the last position before the first that is not proved."""
     left, right = (_outward(side) for side in (holds[grid.left :: -1], holds[grid.left :]))
     return (None if left is None else 0.0 - left * grid.step, None if right is None else right * grid.step)
 
@@ -121,6 +163,6 @@ def _outward(holds: Marks) -> int | None:
     return len(holds) - 1 if holds.all() else int(np.argmin(holds)) - 1
 
 
-def _sides(windows: Windows) -> int:
+def sides(grid: Grid) -> int:
     """A change of one sign only has one side, with all of alpha."""
-    return 2 if windows.design.grid.left and windows.design.grid.right else 1
+    return 2 if grid.left and grid.right else 1

@@ -27,7 +27,7 @@ class Engine(ABC):
 def lost(task: Task, deaths: int) -> Outcome:
     """The outcome of an input whose worker died again and again."""
     message = f"its worker died {deaths} times (out of memory?)"
-    return Outcome(task.item, Failure(item=task.item, message=message, passing=True))
+    return Outcome(task.item, Failure(item=task.item, part=task.part, message=message, passing=True))
 
 
 MOST_DEATHS = 3

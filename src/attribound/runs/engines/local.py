@@ -15,11 +15,12 @@ import torch
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
 from attribound.runs.engines.parents import deaf, die_with
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job, Worker
+from attribound.runs.work import Job, Work
+from attribound.runs.workers import worker_of
 from attribound.threads import limited
 
 _POLL_SECONDS = 0.5
-_worker: Worker | None = None
+_worker: Work | None = None
 
 
 @final
@@ -36,7 +37,7 @@ class Local(Engine):
 
 def _here(job: Job, tasks: Sequence[Task], stop: Stop) -> Iterator[Outcome]:
     with limited(1):
-        worker = Worker(job)
+        worker = worker_of(job)
         for task in tasks:
             if stop():
                 return
@@ -49,7 +50,7 @@ def _processes(job: Job, tasks: Sequence[Task], stop: Stop, workers: int) -> Ite
     When a worker dies, the tasks that were out are suspects: they are done again one at a time, so that only the one
     that kills its worker is charged.
     """
-    waiting, suspects, deaths = deque(tasks), deque[Task](), Counter[int]()
+    waiting, suspects, deaths = deque(tasks), deque[Task](), Counter[Task]()
     while (waiting or suspects) and not stop():
         running: dict[Future[Outcome], Task] = {}
         alone = bool(suspects)
@@ -57,9 +58,9 @@ def _processes(job: Job, tasks: Sequence[Task], stop: Stop, workers: int) -> Ite
             yield from _drain(job, suspects if alone else waiting, running, stop, 1 if alone else workers)
         except BrokenProcessPool:
             for task in running.values():
-                deaths[task.item] += alone
-                if deaths[task.item] >= MOST_DEATHS:
-                    yield lost(task, deaths[task.item])
+                deaths[task] += alone
+                if deaths[task] >= MOST_DEATHS:
+                    yield lost(task, deaths[task])
                 else:
                     suspects.append(task)
 
@@ -98,7 +99,7 @@ def _begin(job: Job, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(parent)
     torch.set_num_threads(1)
-    _worker = Worker(job)
+    _worker = worker_of(job)
 
 
 def _run(task: Task) -> Outcome:

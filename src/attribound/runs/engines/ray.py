@@ -15,7 +15,8 @@ import torch
 
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job, Worker
+from attribound.runs.work import Job
+from attribound.runs.workers import worker_of
 
 _POLL_SECONDS = 0.5
 
@@ -102,7 +103,7 @@ class _Actor:
 
     def __init__(self, job: Job, weights: list[Any]) -> None:
         torch.set_num_threads(1)
-        self.worker = Worker(replace(job, weights=ray.get(weights[0]) if weights else None))
+        self.worker = worker_of(replace(job, weights=ray.get(weights[0]) if weights else None))
 
     def run(self, task: Task) -> Outcome:
         """Certify one input."""

@@ -1,0 +1,120 @@
+"""`tolerance`: everyday changes of whole data sets."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attribound.cli.app import Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, app
+from attribound.cli.certify import carry_out, engine_of
+from attribound.cli.choices import EngineName, OutputName, ReferenceName
+from attribound.cli.typos import check_words
+from attribound.errors import ArgumentError
+
+if TYPE_CHECKING:
+    pass
+
+
+@app.command()
+def tolerance(
+    out: Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")],
+    model: Model,
+    data: Data,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="rotation:30, zoom:20%, contrast:2, gamma:2, blur:2, saturation:2 (scanned); brightness:100, "
+            "warmth:30, shift:10, shift-x:10, jpeg:10, flip, hidden-word (exact); everyday: a good set. Repeat for "
+            "several. [everyday]"
+        ),
+    ] = None,
+    arch: Arch = None,
+    attribution: Attribution = "saliency",
+    maps: Maps = None,
+    output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
+    bound: Bound = "unit",
+    target: Annotated[
+        str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
+    ] = None,
+    cosine: Annotated[list[float] | None, typer.Option(help="How alike maps must stay, in [0, 1) [0.8].")] = None,
+    samples: Annotated[int, typer.Option(min=2, help="Draws per scanned change, its pilot included.")] = 4096,
+    window: Annotated[
+        list[str] | None,
+        typer.Option(help="Half-width of the scans' windows: NAME:W in the change's unit, or W for a single one."),
+    ] = None,
+    reference: Annotated[
+        ReferenceName, typer.Option(help="Compare with the map shown (a window's mean) or with the plain one.")
+    ] = ReferenceName.SHOWN,
+    alpha: Annotated[
+        float, typer.Option(help="Probability that anything said about one input is false; exact changes spend none.")
+    ] = 1e-3,
+    items: Annotated[int | None, typer.Option(min=1, help="Only so many inputs.")] = None,
+    shuffle: Annotated[bool, typer.Option(help="Take the inputs in an order shuffled by the seed.")] = False,
+    seed: Seed = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Processes, one thread each; default: all cores.")
+    ] = None,
+    engine: Annotated[EngineName, typer.Option(help="local, or ray (needs attribound[ray]).")] = EngineName.LOCAL,
+    address: Annotated[str | None, typer.Option(help="Address of an existing Ray cluster.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
+    pictures: Annotated[int, typer.Option(min=0, help="Keep pictures of so many inputs, for pages.")] = 200,
+    strict: Annotated[bool, typer.Option(help="Stop at the first record that fails.")] = False,
+    retry: Annotated[bool, typer.Option(help="Try again what failed before.")] = False,
+    trust_model: Trust = False,
+    as_json: Json = False,
+) -> None:
+    """Prove how far inputs may turn, darken or shift before their explanations change; resumes, uses every core.
+
+    Example: attribound tolerance --model mnist-cnn-noise --data mnist-sample --change rotation:30 --change
+    brightness:100 --items 5 --out my-run; with --data photo.jpg for a single picture.
+
+    Where all alternatives can be listed (whole grey levels, whole pixels, JPEG qualities), all are tried: exact, about
+    the plain map. Else the range is scanned: proved with probability 1 - alpha, about the mean of the maps over a
+    window. Nothing is said about any other change. Then: attribound show, export, verify, gate --change, compare.
+    """
+    check_words(attribution=attribution, maps=maps or (), data=[data], model=model)
+    from attribound.fields import default_maps
+    from attribound.runs import RunConfig
+    from attribound.runs.tolerance_setup import prepare_tolerances
+
+    config = RunConfig(
+        model=model,
+        data=data,
+        arch=arch,
+        attribution=attribution,
+        maps=tuple(maps or default_maps(attribution)),
+        output=output.value,
+        bound=bound,
+        noise="",
+        changes=tuple(one.strip() for one in change or ("everyday",)),
+        windows=_windows(window or []),
+        reference=reference.value,
+        target=target,
+        samples=samples,
+        alpha=alpha,
+        epsilons=(),
+        cosines=tuple(dict.fromkeys(cosine or (0.8,))),
+        items=items,
+        shuffle=shuffle,
+        seed=seed,
+        pictures=pictures,
+        device=device,
+    )
+    options = {"strict": strict, "retry": retry}
+    carry_out(
+        config, engine_of(engine, workers, address, device), out, options, trust_model, as_json, prepare_tolerances
+    )
+
+
+def _windows(typed: list[str]) -> dict[str, float]:
+    """Windows by the name of the change; "" for the only one."""
+    windows: dict[str, float] = {}
+    for text in typed:
+        name, _, number = text.rpartition(":")
+        try:
+            windows[name] = float(number)
+        except ValueError:
+            raise ArgumentError(f"expected --window NAME:W or W, such as rotation:2, got {text!r}") from None
+    if "" in windows and len(windows) > 1:
+        raise ArgumentError(f"expected --window by name for several changes, such as rotation:2, got {windows['']:g}")
+    return windows

@@ -1,0 +1,23 @@
+"""Records of every kind, as the store keeps them."""
+
+from attribound.certificates import record as certificate
+from attribound.certificates.record import Failure, Record
+from attribound.tolerances import record as tolerance
+from attribound.tolerances.record import ToleranceRecord
+
+Stored = Record | ToleranceRecord | Failure
+
+
+def encode(record: Stored) -> bytes:
+    """The record as JSON, sealed."""
+    return tolerance.encode(record) if isinstance(record, ToleranceRecord) else certificate.encode(record)
+
+
+def decode(text: str | bytes, name: str) -> Stored:
+    """The record in a stored text; a StoredDataError that names the file if it is none."""
+    return tolerance.decode(text, name) if tolerance.is_tolerance(text) else certificate.decode(text, name)
+
+
+def part_of(record: Stored) -> str:
+    """Which part of what is said about an input a record is; empty if it says everything."""
+    return "" if isinstance(record, Record) else record.part

@@ -1,0 +1,194 @@
+"""What a run of tolerances found, change by change; every interval is one that the records' facts prove."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from attribound.certificates.record import Failure
+from attribound.rounding import exact_text, lower_quantile
+from attribound.runs.config import RunConfig
+from attribound.runs.store import Store
+from attribound.runs.summary import chance_level
+from attribound.runs.tolerance_proved import ProvedTolerance, prove_tolerances
+from attribound.tolerances.evidence import Interval
+from attribound.tolerances.record import ChangeRecord, ToleranceRecord
+from attribound.tolerances.words import interval_text
+
+_NOTES = 5
+
+
+@final
+@dataclass
+class ChangeSummary:
+    """One change over all inputs.
+
+    Attributes:
+        change: the change; None if every input failed.
+        inputs: inputs with a record of it that is no failure.
+        proofs: inputs by how it is proved.
+        reaches: by cosine, the proved intervals; None where not even no change is proved.
+        class_reaches: the intervals in which the class stays.
+        fidelities: cosines of the maps shown with the plain ones.
+    """
+
+    change: ChangeRecord | None = None
+    inputs: int = 0
+    proofs: Counter[str] = field(default_factory=Counter)
+    reaches: dict[str, list[Interval]] = field(default_factory=dict)
+    class_reaches: list[Interval] = field(default_factory=list)
+    fidelities: list[float] = field(default_factory=list)
+
+    def take(self, record: ToleranceRecord) -> None:
+        """Count one record."""
+        self.change, self.inputs = record.change, self.inputs + 1
+        self.proofs[record.proof] += 1
+        for key, interval in record.reaches.items():
+            self.reaches.setdefault(key, []).append(interval)
+        self.class_reaches.append(record.class_reach)
+        self.fidelities.append(record.fidelity)
+
+    def median(self, intervals: Sequence[Interval]) -> Interval:
+        """At least half of the inputs are proved as far as this to the left, and half to the right."""
+        known = [one for one in intervals if one is not None]
+        if self.change is None or 2 * len(known) < len(intervals) + 1:
+            return None
+        zero, rest = self.change.zero, [self.change.zero] * (len(intervals) - len(known))
+        left = -lower_quantile([-end for end in [one[0] for one in known] + rest], 0.5)
+        return min(left, zero), max(lower_quantile([one[1] for one in known] + rest, 0.5), zero)
+
+    def whole(self, key: str) -> int:
+        """How many are proved over all of the range tried."""
+        change = self.change
+        assert change is not None
+        return sum(one is not None and one[0] <= change.low and one[1] >= change.high for one in self.reaches[key])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        change = self.change
+        if change is None:
+            return {"inputs": 0}
+        return {
+            "spec": change.spec,
+            "unit": change.unit,
+            "range": [change.low, change.high],
+            "inputs": self.inputs,
+            "proofs": dict(self.proofs),
+            "median_reach": {key: self.median(known) for key, known in self.reaches.items()},
+            "whole_range": {key: self.whole(key) for key in self.reaches},
+            "nothing_proved": {key: known.count(None) for key, known in self.reaches.items()},
+            "median_class_reach": self.median(self.class_reaches),
+            "median_fidelity": lower_quantile(self.fidelities, 0.5),
+        }
+
+
+@final
+@dataclass(frozen=True)
+class ToleranceSummary:
+    """A run of tolerances in numbers.
+
+    Attributes:
+        config: what was run.
+        changes: by name, in the order asked.
+        inputs: inputs with a record.
+        records: records in all.
+        errors: records that failed.
+        messages: the first few messages of failures.
+        doubtful: what is wrong with records, by item and change.
+        chance: the 90 % quantile of the cosines between plain maps of different inputs; None if too few are stored.
+        seconds: work in all.
+    """
+
+    config: RunConfig
+    changes: dict[str, ChangeSummary]
+    inputs: int
+    records: int
+    errors: int
+    messages: list[dict[str, Any]]
+    doubtful: dict[str, str]
+    chance: float | None
+    seconds: float
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing but failures is there."""
+        return self.errors == self.records > 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "config": self.config.to_json(),
+            "items": self.inputs,
+            "records": self.records,
+            "errors": self.errors,
+            "messages": self.messages,
+            "changes": {name: one.to_json() for name, one in self.changes.items()},
+            "doubtful": self.doubtful,
+            "chance": self.chance,
+            "seconds": self.seconds,
+        }
+
+    def table(self) -> list[list[str]]:
+        """A head and a row per change: medians, rounded inward."""
+        keys = [exact_text(cosine) for cosine in self.config.cosines]
+        rows = [["change", "inputs", *(f"cosine {key}" for key in keys), "class stays", "unit", "tried", "proof"]]
+        for name, one in self.changes.items():
+            if one.change is None:
+                rows.append([name, "0", *[""] * (len(keys) + 4)])
+                continue
+            reaches = [interval_text(one.median(one.reaches.get(key, []))) for key in keys]
+            tried = f"{one.change.low:.4g} to {one.change.high:.4g}"
+            known = [interval_text(one.median(one.class_reaches)), one.change.unit, tried, " and ".join(one.proofs)]
+            rows.append([name, str(one.inputs), *reaches, *known])
+        return rows
+
+    def lines(self, name: str) -> list[str]:
+        """The run in words, the table aligned, with everything a reader must know to judge it."""
+        config, rows = self.config, self.table()
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        cells = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+        map_words = " ".join((config.attribution, *config.maps))
+        return [
+            f"{name}: {self.inputs} inputs, {self.records} records, {self.errors} failed",
+            f"{config.network} on {config.data}; {map_words}, {config.bound}; {config.samples:,} samples a scanned "
+            f"change, alpha {exact_text(config.alpha)} for all that is said about one input, seed {config.seed}",
+            "How far inputs may change, the median over inputs of what is proved:",
+            "",
+            *(f"  {'   '.join(row).rstrip()}" for row in cells),
+            "",
+            *self._warnings(),
+            *(f"item {one['item']}, {one['change']} failed: {one['message']}" for one in self.messages),
+        ]
+
+    def _warnings(self) -> list[str]:
+        found = [f"{key}: {doubt}: it counts as proving nothing" for key, doubt in list(self.doubtful.items())[:_NOTES]]
+        if any(one.proofs["assumed"] for one in self.changes.values()):
+            found.append("The limit is ASSUMED: what is scanned is not a certificate.")
+        if self.chance is not None and self.chance >= min(self.config.cosines):
+            found.append(
+                f"Plain maps of different inputs have cosines up to {self.chance:.2f} with each other: a smaller one "
+                "says little here."
+            )
+        return found
+
+
+def summarise_tolerances(store: Store) -> ToleranceSummary:
+    """Read a run's records once."""
+    config = store.config
+    changes = {name: ChangeSummary() for name in config.parts}
+    inputs, messages, doubtful = set[int](), list[dict[str, Any]](), dict[str, str]()
+    records, errors, seconds = 0, 0, 0.0
+    for one in prove_tolerances(store.tolerances(), config):
+        record = one if isinstance(one, Failure) else one.record
+        records, seconds = records + 1, seconds + record.seconds
+        inputs.add(record.item)
+        if isinstance(record, Failure):
+            errors += 1
+            if len(messages) < _NOTES:
+                messages.append({"item": record.item, "change": record.part, "message": record.message})
+            continue
+        if isinstance(one, ProvedTolerance) and one.doubts:
+            doubtful[f"item {record.item}, {record.part}"] = "; ".join(one.doubts)
+        changes.setdefault(record.part, ChangeSummary()).take(record)
+    chance = chance_level(store, name="plain")
+    return ToleranceSummary(config, changes, len(inputs), records, errors, messages, doubtful, chance, seconds)

@@ -1,0 +1,13 @@
+"""Who does the work of each kind of run."""
+
+from collections.abc import Callable
+
+from attribound.runs.tolerating import Tolerating
+from attribound.runs.work import Job, Work, Worker
+
+_WORKERS: dict[str, Callable[[Job], Work]] = {"certify": Worker, "tolerance": Tolerating}
+
+
+def worker_of(job: Job) -> Work:
+    """A worker for a job's kind of run."""
+    return _WORKERS[job.config.kind](job)

@@ -1,0 +1,249 @@
+"""Asks about one change of one input: settings are checked once, inputs come one by one."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal, final
+
+import msgspec
+import torch
+from torch import Tensor
+
+from attribound import checks as check
+from attribound.certificates.subject import Subject
+from attribound.certification.arguments import AskedTarget, check_field, check_input, check_target, class_names, look_at
+from attribound.changes.base import Change, Continuous, Finite
+from attribound.errors import ArgumentError
+from attribound.fields.base import Field
+from attribound.fields.bounded import Bounded
+from attribound.fields.rows import independent, probe_rows
+from attribound.hashes import input_bytes, input_hash, model_hash
+from attribound.randomness import Purpose, seed_from, stream
+from attribound.rounding import exact_text
+from attribound.sampling.along import Along
+from attribound.sampling.scan import Progress, Scan
+from attribound.tolerances.answer import Answer, Tolerance
+from attribound.tolerances.evidence import Listed
+from attribound.tolerances.exact import exact_answer
+from attribound.tolerances.record import ChangeRecord, ListFacts, ScanFacts, ToleranceRecord
+from attribound.tolerances.scanned import Question, checked_window, default_window, scanned_answer
+
+Reference = Literal["shown", "plain"]
+Window = float | Mapping[str, float] | None
+
+
+@final
+@dataclass(frozen=True)
+class Subjected:
+    """An input, looked at once.
+
+    Attributes:
+        x: the input.
+        target: the class that is explained.
+        prediction: the class that the model gives to it.
+        seed: of the draws.
+        item: its number.
+        label: its class, if it has one.
+        plain: the plain map.
+    """
+
+    x: Tensor
+    target: int
+    prediction: int
+    seed: int
+    item: int
+    label: int | None
+    plain: Tensor
+
+
+@final
+class Asker:
+    """How far inputs may change before their explanations do; alpha is for all that is said about one input."""
+
+    def __init__(
+        self,
+        field: Field,
+        changes: Sequence[Change],
+        *,
+        cosine: float | Sequence[float] = 0.8,
+        samples: int = 4096,
+        alpha: float = 1e-3,
+        window: Window = None,
+        reference: Reference = "shown",
+        batch: int | None = None,
+        classes: Sequence[str] = (),
+        subject: Subject | None = None,
+    ) -> None:
+        """Check what is asked.
+
+        Args:
+            field: a bounded attribution.
+            changes: no name twice, each fit for the inputs.
+            cosine: one or several in [0, 1).
+            samples: draws for each scanned change, its pilot included.
+            alpha: failure probability of all that is said about one input; exact changes spend none.
+            window: half-width of the windows in the change's unit, one number for one scanned change or by name.
+            reference: what maps of scanned changes are compared with.
+            batch: most rows per model call.
+            classes: names of the classes, so that a target may be a name.
+            subject: how the model and the data were named, for the records.
+        """
+        self.field = check_field(field)
+        self.changes = {change.name: change for change in changes}
+        self.cosines, self.alpha = check_cosines(cosine), float(check.alpha(alpha))
+        if reference not in ("shown", "plain"):
+            raise ArgumentError(f"expected `reference` 'shown' or 'plain', got {reference!r}")
+        self.reference = reference
+        self.samples = int(check.count("samples", samples))
+        self.windows = check_windows(changes, window)
+        self.batch = None if batch is None else int(check.count("batch", batch))
+        self.classes = tuple(classes) or class_names(self.field.model)
+        self.subject, self.weights = subject or Subject(), model_hash(self.field.model)
+
+    def look(
+        self, x: Tensor, target: AskedTarget = None, *, seed: int | None = None, item: int = 0, label: int | None = None
+    ) -> Subjected:
+        """Look at an input: its class and its plain map.
+
+        Args:
+            x: one input.
+            target: class to explain, by number or name; None: the predicted class.
+            seed: of the draws; None: one that follows from the input.
+            item: number of the input; draws depend on (seed, item, change).
+            label: its class, if it has one.
+        """
+        x = check_input(x)
+        number = seed_from(input_bytes(x)) if seed is None else check.whole("seed", seed)
+        item = check.whole("item", item)
+        peek = look_at(self.field.model, x)
+        chosen = peek.prediction if target is None else check_target(target, peek.classes, self.classes)
+        plain = _plain(self.field, x, chosen, number, item)
+        return Subjected(x, chosen, peek.prediction, number, item, label, plain)
+
+    def ask(self, name: str, about: Subjected, progress: Progress | None = None) -> Tolerance:
+        """Ask about one change.
+
+        Args:
+            name: of the change.
+            about: the input.
+            progress: called with (draws done, draws planned) of a scanned change.
+        """
+        started, change = time.perf_counter(), self.changes[name]
+        change.check(about.x)
+        along = Along(_independent(self.field, change, about), change, about.x, about.target, self.batch)
+        if isinstance(change, Continuous):
+            scan = Scan(along, self.samples, self.windows[name], about.prediction, about.seed, about.item)
+            share = self.alpha / max(len(self.windows), 1)
+            answer = scanned_answer(scan, Question(self.cosines, share, self.reference, about.plain), progress)
+        else:
+            answer = exact_answer(along, plain=about.plain, label=about.prediction, cosines=self.cosines)
+        record = self._record(change, about, answer)
+        record = msgspec.structs.replace(record, seconds=time.perf_counter() - started)
+        return Tolerance(record, answer.broken, answer.shown, answer.angles)
+
+    def _record(self, change: Change, about: Subjected, answer: Answer) -> ToleranceRecord:
+        known, digest = answer.evidence, input_hash(about.x)
+        reaches = known.reaches(self.cosines, answer.alpha)
+        return ToleranceRecord(
+            item=about.item,
+            label=about.label,
+            target=about.target,
+            prediction=about.prediction,
+            change=_described(change, answer.bounds),
+            proof=answer.proof,
+            alpha=answer.alpha,
+            reaches={exact_text(cosine): reaches[cosine] for cosine in self.cosines},
+            class_reach=known.class_reach(answer.alpha),
+            breaks={exact_text(cosine): one and one.record for cosine, one in answer.broken.items()},
+            reference="plain" if answer.reference == "plain" else "shown",
+            fidelity=answer.fidelity,
+            samples=self.samples if isinstance(change, Continuous) else 0,
+            draws=answer.draws,
+            window=None if answer.window is None else float(answer.window),
+            window_share=answer.window_share,
+            seed=about.seed,
+            map_shape=tuple(about.plain.shape),
+            facts=ListFacts.of(known) if isinstance(known, Listed) else ScanFacts.of(known),
+            versions={"attribound": version("attribound"), "torch": str(torch.__version__), **change.versions},
+            model_sha256=self.weights,
+            input_sha256=digest,
+            subject=msgspec.structs.replace(
+                self.subject,
+                model_sha256=self.weights,
+                item=about.item,
+                input_sha256=digest,
+                attribution=self.field.name,
+                maps=self.field.reshaped,
+                output=self.field.output,
+                bound=self.field.spec,
+                seed=about.seed,
+            ),
+        )
+
+
+def _described(change: Change, bounds: tuple[float, float]) -> ChangeRecord:
+    assert isinstance(change, Continuous | Finite)
+    low, high, zero = map(float, (*bounds, change.shown(0.0)))  # a whole number would be stored without its point
+    return ChangeRecord(
+        change.name, change.spec, change.unit, change.made, change.adds_up, change.moves, low, zero, high
+    )
+
+
+def check_cosines(cosine: Any) -> tuple[float, ...]:
+    """The cosines asked, each once, in [0, 1)."""
+    given = cosine if isinstance(cosine, Sequence) and not isinstance(cosine, str) else [cosine]
+    asked = tuple(dict.fromkeys(float(check.fraction("cosine", one)) for one in given))
+    if not asked or 1.0 in asked:
+        raise ArgumentError(f"expected `cosine` in [0, 1), got {cosine}")
+    return asked
+
+
+def check_windows(changes: Sequence[Change], window: Window) -> dict[str, float]:
+    """The window of every scanned change, as a parameter."""
+    scanned = {change.name: change for change in changes if isinstance(change, Continuous)}
+    if window is None:
+        return {name: default_window(change) for name, change in scanned.items()}
+    if isinstance(window, Mapping):
+        strange = next((name for name in window if name not in scanned), None)
+        if strange is not None:
+            raise ArgumentError(f"expected windows of scanned changes ({', '.join(scanned)}), got {strange!r}")
+        given = dict(window)
+    elif len(scanned) == 1:
+        given = {next(iter(scanned)): window}
+    else:
+        raise ArgumentError(f"expected `window` by name for {len(scanned)} scanned changes, e.g. {{'rotation': 2}}")
+    return {
+        name: _window(change, given[name]) if name in given else default_window(change)
+        for name, change in scanned.items()
+    }
+
+
+def _window(change: Continuous, shown: float) -> float:
+    parameter = checked_window(change, float(check.positive("window", shown)))
+    if math.isnan(parameter):
+        raise ArgumentError(
+            f"expected a `window` no wider than the range of {change.spec}, got {shown:g} {change.unit}"
+        )
+    return parameter
+
+
+def _independent(field: Bounded, change: Change, about: Subjected) -> Bounded:
+    """The field, if rows do not see each other; else the same field row by row."""
+    along, count = Along(field, change, about.x, about.target), probe_rows(field)
+    if isinstance(change, Continuous):
+        t = torch.linspace(0, change.high, count, dtype=torch.float64)
+    else:
+        assert isinstance(change, Finite)
+        t = change.alternatives(about.x)[:count]
+    return independent(along, t, stream(Purpose.PROBE, 0, device=about.x.device)).field
+
+
+def _plain(field: Bounded, x: Tensor, target: int, seed: int, item: int) -> Tensor:
+    """The plain map on the processor; of a random method, its mean over one block."""
+    generator = stream(Purpose.PROBE, seed, item, 1, x.device)
+    with torch.enable_grad():
+        maps = field.attribute(x.expand(field.block, *x.shape), target, generator=generator).detach()
+    check.dimension(maps[0].numel(), "the map's size")
+    return maps.mean(dim=0).cpu()

@@ -1,0 +1,113 @@
+"""Check stored tolerances: derive every stated number again from the facts."""
+
+import math
+
+from attribound.rounding import exact_text
+from attribound.tolerances.evidence import MARGIN, Evidence, Interval, Listed
+from attribound.tolerances.record import ListFacts, ToleranceRecord, seal_of
+
+_TOLERANCE = 1e-9
+
+
+def problems(record: ToleranceRecord) -> list[str]:
+    """Every line in which a record disagrees with its facts; it may state less than they give, never more."""
+    try:
+        evidence = record.evidence()
+        found = evidence.problems() or _out_of_range(record, evidence)
+        found = found or [*_overstatements(record, evidence), *_about_breaks(record, evidence)]
+    except (ValueError, ArithmeticError, KeyError) as error:
+        found = [f"nothing can be derived from its facts: {error}"]
+    if record.seal and record.seal != seal_of(record):
+        found.append("its seal does not fit its content: the file was changed after it was written")
+    return found
+
+
+def _out_of_range(record: ToleranceRecord, evidence: Evidence) -> list[str]:
+    """Values from which nothing can be derived, and parts that contradict each other."""
+    exact, change = record.proof == "exact", record.change
+    checks = {
+        "says that it is exact, but holds no list of alternatives": exact == isinstance(record.facts, ListFacts),
+        f"has alpha {record.alpha:g}": record.alpha == 0 if exact else 0 < record.alpha < 1,
+        f"has proof {record.proof} with bound {record.subject.bound}": exact
+        or (record.proof == "assumed") == record.subject.bound.startswith("assumed"),
+        f"has {record.draws} draws, its facts {evidence.draws}": record.draws >= evidence.draws,
+        f"has a window {record.window} of share {record.window_share:g}": _window_fits(record),
+        f"has fidelity {record.fidelity:g}": -1 <= record.fidelity <= 1 and (not exact or record.fidelity == 1),
+        f"is compared with the map {record.reference}": not exact or record.reference == "plain",
+        f"tried the range {change.low:g} to {change.high:g}": change.low <= change.zero <= change.high,
+        "has a target or a prediction below 0": min(record.target, record.prediction) >= 0,
+        "answers other cosines than its facts are about": _same_cosines(record),
+        "has another subject": _same_subject(record),
+    }
+    return [problem for problem, fine in checks.items() if not fine]
+
+
+def _window_fits(record: ToleranceRecord) -> bool:
+    facts = record.facts
+    if isinstance(facts, ListFacts):
+        return record.window is None and record.window_share == 0
+    reach = max(facts.left, facts.right) * facts.window / facts.half
+    return record.window is not None and math.isclose(
+        record.window_share, facts.window / reach, rel_tol=1 / max(facts.left, facts.right)
+    )
+
+
+def _same_cosines(record: ToleranceRecord) -> bool:
+    asked = set(record.reaches)
+    decided = asked if isinstance(record.facts, ListFacts) else set(record.facts.decisions)
+    return asked == set(record.breaks) == decided
+
+
+def _same_subject(record: ToleranceRecord) -> bool:
+    subject = record.subject
+    return (subject.item, subject.seed, subject.model_sha256, subject.input_sha256) == (
+        record.item,
+        record.seed,
+        record.model_sha256,
+        record.input_sha256,
+    )
+
+
+def _overstatements(record: ToleranceRecord, evidence: Evidence) -> list[str]:
+    """Intervals that are wider than what the facts give."""
+    derived = evidence.reaches(record.cosines, record.alpha)
+    pairs = {f"cosine {exact_text(cosine)}": (record.reach(cosine), derived[cosine]) for cosine in record.cosines}
+    pairs["the class"] = (record.class_reach, evidence.class_reach(record.alpha))
+    found = []
+    for name, (stated, known) in pairs.items():
+        if not _within(stated, known):
+            found.append(f"states {_shown(stated)} {record.change.unit} for {name}, but its facts give {_shown(known)}")
+        if stated is not None and not (
+            record.change.low - _TOLERANCE <= stated[0] <= stated[1] <= record.change.high + _TOLERANCE
+        ):
+            found.append(f"states {_shown(stated)} for {name}, beyond the range that was tried")
+    return found
+
+
+def _within(stated: Interval, known: Interval) -> bool:
+    if stated is None or known is None:
+        return stated is None
+    slack = _TOLERANCE * max(map(abs, known))
+    return bool(known[0] - slack <= stated[0] and stated[1] <= known[1] + slack)
+
+
+def _shown(interval: Interval) -> str:
+    return "nothing" if interval is None else f"{interval[0]:.9g} to {interval[1]:.9g}"
+
+
+def _about_breaks(record: ToleranceRecord, evidence: Evidence) -> list[str]:
+    """A break breaks its cosine and lies beyond the proved end; of a list, it is one of the alternatives."""
+    found = []
+    for key, one in record.breaks.items():
+        interval = record.reaches[key]
+        if one is None:
+            continue
+        inside = interval is not None and interval[0] < one.value < interval[1]
+        if not -1 <= one.cosine < float(key) + MARGIN or inside:
+            found.append(f"states that {one.value:g} breaks cosine {key}, which it does not")
+        if isinstance(evidence, Listed) and not any(
+            abs(one.value) == abs(value) and one.cosine == cosine
+            for value, cosine in zip(evidence.values.tolist(), evidence.cosines.tolist(), strict=True)
+        ):
+            found.append(f"states a break of cosine {key} that is none of its alternatives")
+    return found

@@ -1,0 +1,60 @@
+"""What exactly a record of a tolerance says, in words."""
+
+from attribound.rounding import confidence, exact_text, round_down, round_up
+from attribound.tolerances.evidence import Interval
+from attribound.tolerances.record import ToleranceRecord
+
+
+def sentence(record: ToleranceRecord, cosine: float) -> str:
+    """What is said at a cosine that was asked."""
+    change, interval = record.change, record.reaches[exact_text(cosine)]
+    if interval is None:
+        return f"{change.name}: nothing is proved at cosine {cosine:g}, not even without a change."
+    return (
+        f"{change.name}: for every change from {interval_text(interval)} {change.unit} {_about(record)} keeps at "
+        f"least cosine {cosine:g} with {_against(record)}. {_how(record)}"
+    )
+
+
+def proof_text(record: ToleranceRecord) -> str:
+    """How it is proved, in a word or two."""
+    return f"alpha {record.alpha:g}" if record.proof == "alpha" else record.proof.replace("assumed", "ASSUMED")
+
+
+def interval_text(interval: Interval, digits: int = 2) -> str:
+    """An interval, rounded inward."""
+    if interval is None:
+        return "none"
+    left, right = (_short(text) for text in (round_up(interval[0], digits), round_down(interval[1], digits)))
+    return f"{left} to {right}"
+
+
+def _short(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _about(record: ToleranceRecord) -> str:
+    if record.window is None:
+        return "the plain map"
+    return f"the mean of the maps over a window of half-width {record.window:.3g} {record.change.unit}"
+
+
+def _against(record: ToleranceRecord) -> str:
+    kind = "the plain map" if record.reference == "plain" else "the map shown"
+    return f"{kind} of the unchanged input"
+
+
+def _how(record: ToleranceRecord) -> str:
+    change = record.change
+    made = f"Made so: {change.made}."
+    back = " Maps are brought back to the first frame." if change.moves else ""
+    if record.proof == "exact":
+        return f"{made}{back} Exact: every alternative was tried. Nothing is said about any other change."
+    adds = (
+        " Changes add up, so it is also what the program computes if it is given the changed input."
+        if change.adds_up
+        else " It is about changed inputs made from this one; such changes do not exactly add up."
+    )
+    sure = f" Proved with confidence {confidence(record.alpha)}." if record.proof == "alpha" else ""
+    guess = " NOT a certificate: the limit is only assumed." if record.proof == "assumed" else ""
+    return f"{made}{back}{adds}{sure}{guess} Nothing is said about any other change."

@@ -1,0 +1,37 @@
+"""A single picture file is data."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from attribound.data import open_data
+from attribound.errors import ArgumentError, StoredDataError
+from attribound.suggest import is_picture
+
+
+@pytest.fixture
+def picture(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (20, 20, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "photo.png")
+    Image.fromarray(pixels).save(tmp_path / "other.png")
+    return tmp_path / "photo.png"
+
+
+def test_a_picture_is_a_data_set_of_one(picture):
+    data = open_data(str(picture))
+    assert len(data) == 1
+    assert data.shape == (3, 20, 20)
+    assert data.label(0) is None
+    assert open_data(f"{picture}?size=10").shape == (3, 10, 10)
+    assert open_data(f"{picture}?channels=1").input(0).shape == (1, 20, 20)
+    assert data.name == str(picture)
+
+
+def test_what_is_no_picture(picture):
+    with pytest.raises(StoredDataError, match="is not a folder or a picture"):
+        open_data(str(picture.with_name("none.png")))
+    with pytest.raises(ArgumentError, match="expected --data"):
+        open_data("photo.text")
+    assert is_picture("photo.JPG?size=3")
+    assert not is_picture("folder:photo.jpg")
+    assert not is_picture("photos")

@@ -1,0 +1,150 @@
+"""Records of tolerances: what they hold, that they state no more than follows, and sheets as files."""
+
+import json
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+
+import attribound as ab
+from attribound.errors import StoredDataError
+from attribound.tolerances.again import differences
+from attribound.tolerances.packed import Packed
+from attribound.tolerances.record import ToleranceRecord, decode, encode
+from attribound.tolerances.sheet_file import read_sheet, sheet_problems
+from attribound.tolerances.verify import problems
+from tests.tolerances.known import Add, Mirrored, Steps, Turning
+
+X = torch.zeros(3, dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def sheet():
+    field = ab.Unit(Turning(edge=22.0))
+    asked = {"cosine": (0.8, 0.9), "samples": 3000, "alpha": 0.01, "seed": 3}
+    return ab.tolerance(field, X, [Add(30), Mirrored(30), Steps(30)], **asked)
+
+
+def again(record: ToleranceRecord, **changes) -> ToleranceRecord:
+    """A forged record with a seal that fits."""
+    return decode(encode(msgspec.structs.replace(record, **changes)), "forged")
+
+
+@pytest.mark.parametrize("name", ["add", "mirrored", "steps"])
+def test_records_survive_storage_and_prove_what_they_state(sheet, name):
+    record = sheet[name].record
+    stored = encode(record)
+    assert len(stored) < 200_000
+    assert json.loads(stored)["kind"] == "tolerance"
+    read = decode(stored, name)
+    assert problems(read) == []
+    assert {float(k): v for k, v in read.reaches.items()} == dict(read.evidence().reaches(read.cosines, read.alpha))
+    assert msgspec.structs.replace(read, seal="") == record
+
+
+@pytest.mark.parametrize("name", ["add", "mirrored", "steps"])
+def test_what_states_more_is_refused(sheet, name):
+    record = decode(encode(sheet[name].record), name)
+    left, right = record.reaches["0.8"]
+    wider = {**record.reaches, "0.8": (left, right * 1.01)}
+    assert any("but its facts give" in line for line in problems(again(record, reaches=wider)))
+    narrower = {**record.reaches, "0.8": (left / 2, right / 2)}
+    assert problems(again(record, reaches=narrower)) == []
+    assert problems(again(record, class_reach=(record.class_reach[0], record.class_reach[1] + 5)))
+    assert problems(again(record, draws=1))
+    assert problems(again(record, fidelity=1.5))
+    assert problems(msgspec.structs.replace(record, target=1)) == [
+        "its seal does not fit its content: the file was changed after it was written"
+    ]
+
+
+def test_a_scan_may_not_spend_less_alpha_than_it_states(sheet):
+    record = sheet["add"].record
+    assert any("but its facts give" in line for line in problems(again(record, alpha=record.alpha / 100)))
+    assert problems(again(record, proof="exact")) != []
+    assert problems(again(sheet["steps"].record, proof="alpha", alpha=0.01)) != []
+
+
+def test_facts_beyond_what_window_means_allow_are_refused(sheet):
+    record = sheet["add"].record
+    facts = record.facts
+    raised = Packed.of(np.full(facts.along.shape, 0.9), "f4")
+    forged = {**facts.decisions, "0.8": msgspec.structs.replace(facts.decisions["0.8"], smallest=raised)}
+    assert problems(again(record, facts=msgspec.structs.replace(facts, decisions=forged))) == [
+        "its facts at cosine 0.8 are more than its window means allow"
+    ]
+    short = msgspec.structs.replace(facts, left=facts.left + 1)
+    assert "positions" in problems(again(record, facts=short))[0]
+
+
+def test_breaks_are_checked(sheet):
+    record = sheet["steps"].record
+    inside = msgspec.structs.replace(record.breaks["0.8"], value=1.0)
+    assert problems(again(record, breaks={**record.breaks, "0.8": inside})) != []
+
+
+def test_kept_facts_prove_no_more_than_the_scan(sheet):
+    """What a record states is what the sheet states: rounding to the safe side changes the reach by a position."""
+    record = sheet["add"].record
+    step = record.facts.window / record.facts.half
+    truth = np.degrees(np.arccos(0.8)) / 2
+    assert record.reaches["0.8"][1] <= truth
+    assert step < 0.1
+
+
+def test_sheets_are_saved_loaded_and_checked(sheet, tmp_path):
+    path = tmp_path / "sheet.json"
+    sheet.save(path)
+    loaded = ab.Sheet.load(path)
+    assert str(loaded) == str(sheet)
+    assert loaded.words() == sheet.words()
+    assert loaded["add"].breaks.label == sheet["add"].breaks.label
+    assert torch.allclose(loaded["add"].shown.double(), sheet["add"].shown, atol=1e-6)
+    curve = loaded["add"].curve()
+    assert np.nanmin(curve.proved) == pytest.approx(np.degrees(np.arccos(0.9)))
+    assert sheet_problems(read_sheet(path)) == []
+    assert "<table>" in loaded._repr_html_()
+    text = path.read_text()
+    path.write_text(text.replace('"alpha":0.01', '"alpha":0.009', 1))
+    assert any("seal" in line or "alpha" in line for line in sheet_problems(read_sheet(path)))
+    path.write_text("{}")
+    with pytest.raises(StoredDataError, match="not a sheet"):
+        read_sheet(path)
+
+
+def test_the_same_draws_give_the_same_facts(sheet):
+    field = ab.Unit(Turning(edge=22.0))
+    asked = {"cosine": (0.8, 0.9), "samples": 3000, "alpha": 0.01}
+    one = ab.tolerance(field, X, [Add(30), Mirrored(30)], seed=3, **asked)["add"].record
+    other = ab.tolerance(field, X, [Add(30), Mirrored(30)], seed=4, **asked)["add"].record
+    assert differences(sheet["add"].record.evidence(), one.evidence()) == []
+    assert differences(sheet["add"].record.evidence(), other.evidence()) != []
+
+
+def test_a_sheet_is_drawn(sheet):
+    figure = ab.plot(sheet)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert sum("proved" in text for text in texts) == 3
+    assert figure._repr_png_()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("packed", "message"),
+    [
+        (Packed("f4", (2,), "!!"), "cannot be unpacked"),
+        (Packed("f4", (2,), Packed.of(np.zeros(3), "f4").data), "do not fill"),
+        (Packed("f4", (2**40,), ""), "of shape"),
+        (Packed.of(np.array([np.nan]), "f8"), "NaN"),
+    ],
+)
+def test_arrays_that_are_none(packed, message):
+    with pytest.raises(ValueError, match=message):
+        packed.values()
+
+
+def test_arrays_survive_packing():
+    for kind, values in (("f8", np.array([1.5, -2.0])), ("u2", np.arange(7)), ("u1", np.zeros((2, 3)))):
+        found = Packed.of(values, kind).values()
+        assert found.shape == values.shape
+        assert (found == values).all()

@@ -1,0 +1,203 @@
+"""Runs of tolerances at the command line."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from PIL import Image
+
+from attribound.cli import run
+from attribound.runs import Store
+from attribound.runs.engines import Local
+from attribound.runs.kinds import kind_of
+from attribound.runs.records import encode
+from attribound.runs.runner import run as carry_out
+from attribound.runs.tolerance_gate import wanted_interval
+from attribound.runs.tolerance_setup import prepare_tolerances
+from attribound.tolerances.record import ChangeRecord
+
+BASE = ["tolerance", "--model", "mnist-cnn-noise", "--data", "mnist-sample", "--items", "2", "--workers", "1"]
+ASKED = ["--change", "rotation:10", "--change", "brightness:4", "--cosine", "0.5", "--cosine", "0.7"]
+SMALL = [*BASE, *ASKED, "--samples", "200", "--json"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tolerances") / "run"
+    assert run([*SMALL, "--out", str(path)]) == 0
+    return path
+
+
+def printed(capsys, *words, code=0):
+    capsys.readouterr()
+    assert run([*map(str, words), "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *words):
+    """The one line of a refusal."""
+    capsys.readouterr()
+    assert run([*map(str, words)]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def records(path):
+    with Store.read_any(path) as store:
+        return {(one.item, one.part): replace(one, seconds=0.0, seal="") for one in store.tolerances()}
+
+
+def test_a_record_per_input_and_change(folder, capsys):
+    known = records(folder)
+    assert set(known) == {(item, part) for item in (0, 1) for part in ("rotation", "brightness")}
+    assert known[0, "rotation"].alpha == 0.001
+    assert known[0, "brightness"].proof == "exact"
+    shown = printed(capsys, "show", folder)
+    assert shown["changes"]["brightness"]["inputs"] == 2
+    assert run(["show", str(folder)]) == 0
+    assert "grey levels" in capsys.readouterr().out
+    with Store.read_any(folder) as store:
+        assert {"input", "plain", "shown:rotation"} <= set(store.pictures(0))
+
+
+def test_export(folder, capsys):
+    rows = printed(capsys, "export", folder, "--format", "json")["records"]
+    assert len(rows) == 4
+    assert set(rows[0]["reaches"]) == {"0.5", "0.7"}
+    capsys.readouterr()
+    assert run(["export", str(folder), "--format", "csv"]) == 0
+    assert "change.name" in capsys.readouterr().out.splitlines()[0]
+    assert "csv, json or parquet" in refused(capsys, "export", folder, "--format", "latex")
+
+
+def test_verify_makes_records_again(folder, capsys):
+    found = printed(capsys, "verify", folder, "--resample", "2")
+    assert found["passed"], found
+    assert (found["records"], found["resampled"]) == (4, 2)
+
+
+def test_a_forged_record_is_found_and_proves_nothing(folder, tmp_path, capsys):
+    assert run(["copy", str(folder), str(tmp_path / "copy")]) == 0
+    with Store.append(tmp_path / "copy") as store:
+        record = store.record(0, "rotation")
+        text = encode(replace(record, reaches=dict.fromkeys(record.reaches, (-10.0, 10.0)))).decode()
+        store._connection.execute("UPDATE records SET record = ? WHERE item = 0 AND part = 'rotation'", (text,))
+        store._connection.commit()
+    found = printed(capsys, "verify", tmp_path / "copy", code=1)
+    assert "but its facts give" in found["problems"]["0"][0]
+    gated = printed(
+        capsys, "gate", tmp_path / "copy", "--change", "rotation", "--reach", 1, "--cosine", 0.5, "--share", 0, code=0
+    )
+    assert gated["counts"]["doubtful"] == 1
+
+
+def test_the_gate(folder, capsys):
+    asked = ["--cosine", 0.5, "--share", 0.9]
+    passed = printed(capsys, "gate", folder, "--change", "brightness", "--reach", 2, *asked)
+    assert passed["passed"]
+    assert passed["alpha"] == 0
+    assert "rotation, brightness" in refused(capsys, "gate", folder, "--change", "roation", "--reach", 2, *asked)
+    assert "did you mean 'rotation'" in refused(capsys, "gate", folder, "--change", "roation", "--reach", 2, *asked)
+    assert "range that was tried" in refused(capsys, "gate", folder, "--change", "rotation", "--reach", 20, *asked)
+    assert "--epsilon for certificates" in refused(capsys, "gate", folder, "--change", "rotation", *asked)
+    beyond = ["--change", "rotation", "--reach", 1, "--cosine", 0.9, "--share", 0.9]
+    assert "that the run asked for" in refused(capsys, "gate", folder, *beyond)
+    assert "tolerances" in refused(capsys, "gate", folder, "--epsilon", 0.1, *asked)
+
+
+@pytest.mark.parametrize(
+    ("low", "zero", "high", "reach", "wanted"),
+    [(-30, 0, 30, 10, (-10, 10)), (5, 100, 100, 30, (30, 100)), (0, 0, 2, 1, (0, 1)), (0.5, 1, 2, 1.6, (0.625, 1.6))],
+)
+def test_what_a_reach_asks_for(low, zero, high, reach, wanted):
+    change = ChangeRecord("name", "spec", "unit", "made", False, False, low, zero, high)
+    assert wanted_interval(change, reach) == wanted
+
+
+def test_compare_says_whose_reach_shrank(folder, capsys):
+    found = printed(capsys, "compare", folder, folder)
+    assert found["counts"] == {"shrank": 0, "same": 8, "grew": 0}
+
+
+def test_interrupted_runs_resume_with_the_same_records(folder, tmp_path):
+    with Store.read_any(folder) as store:
+        config = store.config
+    _, job = prepare_tolerances(config)
+    done = []
+    state = carry_out(job, tmp_path / "run", Local(1), stop=lambda: len(done) > 1, progress=done.append)
+    assert 0 < state.done < 4
+    state = carry_out(job, tmp_path / "run", Local(1))
+    assert state.begun_with > 0
+    assert state.done == 4
+    assert records(tmp_path / "run") == records(folder)
+
+
+def test_a_bad_input_becomes_a_failure(tmp_path, capsys):
+    images = (np.random.default_rng(0).integers(0, 256, (2, 28, 28)) / 255).astype(np.float32)
+    images[1] = np.nan
+    np.savez(tmp_path / "flawed.npz", images=images)
+    words = ["--model", "mnist-cnn-noise", "--data", f"npz:{tmp_path / 'flawed.npz'}", "--workers", "1"]
+    shown = printed(capsys, "tolerance", *words, "--change", "brightness:2", "--out", tmp_path / "run")
+    assert shown["errors"] == 1
+    assert shown["messages"][0]["change"] == "brightness"
+    assert re.search("NaN", shown["messages"][0]["message"])
+
+
+def test_what_is_about_certificates_refuses_in_one_line(folder, capsys):
+    for words in (["report", folder], ["attack", folder], ["export", folder, "--format", "model-card"]):
+        assert "is a run of tolerances" in refused(capsys, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--change", "rotaton:30"], "did you mean 'rotation'"),
+        (["--change", "rotation:-3"], "range > 0 for rotation"),
+        (["--change", "rotation"], "expected a range for rotation"),
+        (["--change", "zoom:20"], "a range with its unit for zoom"),
+        (["--change", "rotation:10", "--window", "30"], "no wider than the range"),
+        (["--change", "rotation:10", "--window", "wide"], "--window NAME:W"),
+        (["--change", "rotation:10", "--window", "zoom:3"], "windows of scanned changes"),
+        (["--change", "rotation:10", "--samples", "20"], "samples"),
+        (["--change", "rotation:10", "--cosine", "1"], r"cosine. in \[0, 1\)"),
+        (["--change", "shift-x:40"], "fewer pixels than the picture has"),
+        (["--change", "warmth:10"], "warmth"),
+        (["--change", "rotation:10", "--change", "rotation:20"], "rotation twice"),
+        (["--change", "rotation:10", "--alpha", "0"], "alpha"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words, message, tmp_path, capsys):
+    assert re.search(message, refused(capsys, *BASE, *words, "--out", tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_rotation_of_a_table_is_refused(tmp_path, capsys):
+    np.savez(tmp_path / "rows.npz", images=np.zeros((2, 784), np.float32))
+    words = ["--model", "mnist-cnn-noise", "--data", f"npz:{tmp_path / 'rows.npz'}", "--change", "rotation:10"]
+    line = refused(capsys, "tolerance", *words, "--out", tmp_path / "run")
+    assert line.startswith("error: ")
+
+
+def test_kinds_do_not_mix(folder, tmp_path):
+    assert type(kind_of(folder)).__name__ == "_Tolerances"
+
+
+def test_workers_change_no_record(folder, tmp_path):
+    with Store.read_any(folder) as store:
+        _, job = prepare_tolerances(store.config)
+    carry_out(job, tmp_path / "run", Local(2))
+    assert records(tmp_path / "run") == records(folder)
+
+
+def test_a_single_picture(folder, tmp_path, capsys):
+    with Store.read_any(folder) as store:
+        pixels = np.rint(255 * store.pictures(0, "input")["input"][0]).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "digit.png")
+    words = ["--model", "mnist-cnn-noise", "--data", f"{tmp_path / 'digit.png'}?channels=1", "--workers", 1]
+    shown = printed(capsys, "tolerance", *words, "--change", "brightness:2", "--out", tmp_path / "run")
+    assert (shown["items"], shown["errors"]) == (1, 0)
+    found = printed(capsys, "verify", tmp_path / "run", "--resample", 1)
+    assert found["passed"], found

@@ -1,5 +1,7 @@
 """The subject: what exactly is explained. It is part of every record, certificate and saved case."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 
@@ -20,6 +22,7 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         attribution: method.
         maps: shapes that were applied to the method's map, in order.
         output: "logit" or "probability".
+        precision: in which the model was run, "float32" (as it is) or "bfloat16".
         bound: how the limit is known, e.g. "unit" or "clip:2.0".
         noise: e.g. "gaussian:0.5".
         units: units per feature, if the noise has them.
@@ -37,6 +40,7 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     attribution: str = "saliency"
     maps: tuple[str, ...] = ()
     output: str = "logit"
+    precision: Literal["float32", "bfloat16"] = "float32"
     bound: str = "unit"
     noise: str = ""
     units: tuple[float, ...] | None = None

@@ -33,6 +33,13 @@ class OutputName(StrEnum):
     PROBABILITY = "probability"
 
 
+class PrecisionName(StrEnum):
+    """In which the model is run: `attribound.fields.precision.PRECISIONS`."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+
+
 class Format(StrEnum):
     """Forms of export: `attribound.runs.export.FORMATS`, and two that reports are made of."""
 

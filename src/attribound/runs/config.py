@@ -1,6 +1,6 @@
 """What a run is: everything that its records follow from."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         attribution: method, e.g. "saliency".
         maps: shapes applied to the method's map, in order.
         output: "logit" or "probability".
+        precision: in which the model is run, "float32" (as it is) or "bfloat16".
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
@@ -53,6 +54,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     attribution: str = "saliency"
     maps: tuple[str, ...] = ()
     output: str = "logit"
+    precision: Literal["float32", "bfloat16"] = "float32"
     bound: str = "unit"
     noise: str = "gaussian:0.5"
     units: tuple[float, ...] | None = None
@@ -96,6 +98,12 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.model if self.denoiser is None else f"{self.model} behind {self.denoiser}"
 
     @property
+    def method(self) -> str:
+        """How maps are made, for people: the method, what is done to its map, and the model's precision."""
+        rounded = () if self.precision == "float32" else (f"in {self.precision}",)
+        return " ".join((self.attribution, *self.maps, *rounded))
+
+    @property
     def subject(self) -> Subject:
         """What the run's records are about; each adds its own input."""
         return Subject(
@@ -108,6 +116,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             attribution=self.attribution,
             maps=self.maps,
             output=self.output,
+            precision=self.precision,
             bound=self.bound,
             noise=self.noise,
             units=self.units,

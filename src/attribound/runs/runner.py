@@ -22,9 +22,10 @@ from attribound.certification.suspicions import bright_pixels, check_columns, ch
 from attribound.data import Dataset, Unlabelled, fitted, label_doubt, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import names_code
-from attribound.fields.base import check_output
+from attribound.fields.base import check_output, innermost
 from attribound.fields.bounded import Bounded
 from attribound.fields.families import noisy
+from attribound.fields.precision import check_precision, slow_here
 from attribound.hashes import model_hash
 from attribound.models import code_hash, load_model
 from attribound.models.stated import fixed_batch
@@ -116,6 +117,8 @@ def prepare(
         raise StoredDataError(f"{data.name} is empty")
     peek = look_at(model, zeros := torch.zeros(data.shape, device=config.device))
     _suspect(data, bounded, config, say)
+    if line := slow_here(config.precision, config.device):
+        say(line)
     if doubt := label_doubt(data, peek.classes):
         say(doubt)
         data = Unlabelled(data)
@@ -155,6 +158,7 @@ def _check_numbers(config: RunConfig) -> None:
     for epsilon in config.epsilons:
         check.non_negative("epsilon", epsilon)
     check_output(config.output)
+    check_precision(config.precision)
 
 
 def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[str], None]) -> None:
@@ -175,7 +179,7 @@ def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[st
         say(line)
     noise = parse_noise(config.noise, config.units)
     near = noisy(x, noise, _PROBES, stream(Purpose.PROBE, config.seed, 0, 0, x.device))
-    check_returned(returned_by(model, x, near), field, target_given=config.target is not None)
+    check_returned(returned_by(innermost(field).model, x, near), field, target_given=config.target is not None)
 
 
 def share_alpha(config: RunConfig) -> RunConfig:

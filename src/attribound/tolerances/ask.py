@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 
 from attribound import checks as check
-from attribound.certification.arguments import AskedTarget, check_field, check_input, check_target, class_names, look_at
+from attribound.certification.arguments import (
+    AskedTarget,
+    check_field,
+    check_input,
+    check_target,
+    class_names,
+    look_at,
+    with_precision,
+)
 from attribound.changes.base import Change, Continuous
 from attribound.changes.registry import make_changes
 from attribound.errors import ArgumentError
@@ -42,6 +50,7 @@ def tolerance(
     window: Window = None,
     reference: Reference = "shown",
     batch: int | None = None,
+    precision: str | None = None,
     progress: Progress | None = None,
 ) -> Sheet:
     """How far an input may change before its explanation does: a proved interval for each change.
@@ -63,9 +72,11 @@ def tolerance(
         reference: what maps of scanned changes are compared with: the map "shown", a mean over the window at no change,
             or the "plain" map. Exact changes are about the plain map.
         batch: most rows per model call; None sizes it automatically.
+        precision: run the model in "float32" (as it is) or "bfloat16"; the sheet is about its maps then. None: as the
+            field says.
         progress: called with (draws done, draws planned) for each scanned change.
     """
-    bounded, x = check_field(field), check_input(x)
+    bounded, x = with_precision(check_field(field), precision), check_input(x)
     asked, level = _cosines(cosine), float(check.alpha(alpha))
     if reference not in ("shown", "plain"):
         raise ArgumentError(f"expected `reference` 'shown' or 'plain', got {reference!r}")
@@ -87,7 +98,12 @@ def tolerance(
             answers[change.name] = scanned_tolerance(scan, Question(asked, share, reference, plain), progress)
         else:
             answers[change.name] = exact_tolerance(along, plain=plain, label=peek.prediction, cosines=asked)
-    return Sheet(answers, level, chosen, peek.prediction, plain, bounded.name, number)
+    return Sheet(answers, level, chosen, peek.prediction, plain, _method(bounded), number)
+
+
+def _method(field: Bounded) -> str:
+    """How maps are made, for people."""
+    return field.name if field.precision == "float32" else f"{field.name} in {field.precision}"
 
 
 def _cosines(cosine: Any) -> tuple[float, ...]:

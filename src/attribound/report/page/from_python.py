@@ -67,6 +67,7 @@ def _config(records: Sequence[Record]) -> RunConfig:
             attribution=record.attribution,
             maps=record.maps,
             output=record.output,
+            precision=record.subject.precision,
             bound=record.subject.bound,
             noise=record.subject.noise,
             units=record.noise.units,

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 
 class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,6 +21,7 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         input_sha256: hash of the input.
         attribution: method.
         maps: shapes that were applied to the method's map, in order.
+        reference: that of a relative map, float32 in base64; unset for all others.
         output: "logit" or "probability".
         precision: in which the model was run, "float32" (as it is) or "bfloat16".
         bound: how the limit is known, e.g. "unit" or "clip:2.0".
@@ -39,6 +40,7 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     input_sha256: str = ""
     attribution: str = "saliency"
     maps: tuple[str, ...] = ()
+    reference: str | UnsetType = UNSET
     output: str = "logit"
     precision: Literal["float32", "bfloat16"] = "float32"
     bound: str = "unit"

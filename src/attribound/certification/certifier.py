@@ -35,6 +35,7 @@ from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field, innermost
 from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.precision import in_precision
+from attribound.fields.relative import packed_reference
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, input_hash, model_hash
 from attribound.metrics import cosine_similarity
@@ -219,6 +220,7 @@ class Certifier:
             input_sha256=input_hash(family.x),
             attribution=self.field.name,
             maps=self.field.reshaped,
+            reference=packed_reference(self.field) or msgspec.UNSET,
             output=self.field.output,
             precision=self.field.precision,
             bound=self.field.spec,

@@ -130,7 +130,9 @@ def behind_denoiser(model: nn.Module, subject: Subject, shape: Sequence[int]) ->
 def open_field(subject: Subject, model: nn.Module) -> Bounded:
     """The bounded field that a subject names, on this model."""
     output: Output = "probability" if subject.output == "probability" else "logit"
-    field = make_field(model, subject.attribution, subject.bound, output, subject.maps, subject.units)
+    field = make_field(
+        model, subject.attribution, subject.bound, output, subject.maps, subject.units, subject.reference or None
+    )
     return in_precision(field, subject.precision)
 
 

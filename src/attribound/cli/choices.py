@@ -93,7 +93,7 @@ ATTRIBUTIONS = (
 )
 """Methods without their layers: `attribound.fields.ATTRIBUTIONS`."""
 
-MAPS = ("raw", "centred", "pooled", "pooled-signed", "tokens", "tokens-signed", "abs", "scaled")
+MAPS = ("raw", "centred", "pooled", "pooled-signed", "tokens", "tokens-signed", "abs", "scaled", "relative")
 """Shapes of maps without their sizes: `attribound.fields.MAPS`."""
 
 DATA = ("mnist-sample", "photos", "mnist", "cifar10", "folder", "npz", "csv", "parquet")

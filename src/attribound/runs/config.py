@@ -10,6 +10,8 @@ from attribound.certificates.statements.base import COSINES, EPSILONS
 from attribound.certificates.subject import Subject
 from attribound.errors import StoredDataError
 
+_PINNED = frozenset({"reference"})
+"""What the maps name by its hash."""
 _MAY_GROW = frozenset({"items", "pictures"})
 """Asking for more inputs continues a run: the records it has do not depend on how many there are."""
 
@@ -24,6 +26,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         denoiser: what was typed after --denoiser.
         attribution: method, e.g. "saliency".
         maps: shapes applied to the method's map, in order.
+        reference: that of a relative map, float32 in base64.
         output: "logit" or "probability".
         precision: in which the model is run, "float32" (as it is) or "bfloat16".
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
@@ -53,6 +56,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     denoiser: str | None = None
     attribution: str = "saliency"
     maps: tuple[str, ...] = ()
+    reference: str | None = None
     output: str = "logit"
     precision: Literal["float32", "bfloat16"] = "float32"
     bound: str = "unit"
@@ -115,6 +119,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             data=self.data,
             attribution=self.attribution,
             maps=self.maps,
+            reference=self.reference or msgspec.UNSET,
             output=self.output,
             precision=self.precision,
             bound=self.bound,
@@ -130,7 +135,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def difference(self, wanted: "RunConfig") -> str:
         """What a wanted configuration changes, as `samples 1024 -> 2048`; empty if it may continue this one."""
-        fixed = _MAY_GROW - ({"items"} if self.simultaneous or wanted.simultaneous else set())
+        fixed = _PINNED | _MAY_GROW - ({"items"} if self.simultaneous or wanted.simultaneous else set())
         mine, theirs = self.to_json(), wanted.to_json()
         changed = [key for key in mine if key not in fixed and mine[key] != theirs[key]]
         return ", ".join(f"{key} {_short(mine[key])} -> {_short(theirs[key])}" for key in changed)

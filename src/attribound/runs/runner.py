@@ -34,6 +34,7 @@ from attribound.randomness import Purpose, stream
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
+from attribound.runs.reference import with_reference
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
 from attribound.runs.work import Job, class_of
@@ -111,6 +112,7 @@ def prepare(
         model = model.to(config.device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ArgumentError(f"cannot use --device {config.device}: {str(error).splitlines()[0]}") from None
+    config = with_reference(config, data, model)
     bounded = check_field(open_field(config.subject, model))
     statements = ask(config.asked, Asking(bounded.name, bounded.block, config.cosines))
     if not len(data):

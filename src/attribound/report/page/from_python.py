@@ -66,6 +66,7 @@ def _config(records: Sequence[Record]) -> RunConfig:
             data=IN_PYTHON,
             attribution=record.attribution,
             maps=record.maps,
+            reference=record.subject.reference or None,
             output=record.output,
             precision=record.subject.precision,
             bound=record.subject.bound,

@@ -12,6 +12,7 @@ from attribound import cli
 from attribound.attacks import BUDGETS, METHODS
 from attribound.bounds import LAWS
 from attribound.cli import choices
+from attribound.fields.precision import PRECISIONS
 from attribound.models import make_model
 from attribound.runs.export import FORMATS
 from attribound.training import NAMES, NORMS
@@ -195,6 +196,7 @@ def test_choices_are_the_registries() -> None:
     assert set(choices.ObjectiveName) == set(NAMES)
     assert list(choices.NormMode) == list(NORMS)
     assert list(choices.Format) == [*FORMATS, "evidence", "model-card"]
+    assert tuple(choices.PrecisionName) == PRECISIONS
 
 
 def test_interrupt_exits_130(monkeypatch, capsys) -> None:

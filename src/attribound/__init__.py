@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from attribound.fields import LayerCAM as LayerCAM
     from attribound.fields import Pooled as Pooled
     from attribound.fields import Proved as Proved
+    from attribound.fields import Relative as Relative
     from attribound.fields import Saliency as Saliency
     from attribound.fields import Scaled as Scaled
     from attribound.fields import Shap as Shap
@@ -100,7 +101,7 @@ _HOMES = {
     "register_statement": "certificates.statements.registry",
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),
     **dict.fromkeys(("Unit", "Clip", "Proved", "Assumed"), "fields"),
-    **dict.fromkeys(("Absolute", "Centred", "Pooled", "Scaled", "Tokens", "Grouped"), "fields"),
+    **dict.fromkeys(("Absolute", "Centred", "Pooled", "Relative", "Scaled", "Tokens", "Grouped"), "fields"),
 }
 """Where each public name lives."""
 

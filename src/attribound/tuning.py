@@ -16,7 +16,7 @@ from attribound.certification.arguments import look_at
 from attribound.certification.certifier import Certifier
 from attribound.data import Dataset, label_doubt
 from attribound.errors import ArgumentError
-from attribound.fields.base import Field
+from attribound.fields.base import Field, innermost
 from attribound.fields.bounded import Bounded
 from attribound.hashes import model_hash
 from attribound.noise import NoiseOf, units_of
@@ -158,7 +158,7 @@ def tune(
     recommended, advice = _advise(levels, clean, epsilon, floor)
     assumed = isinstance(field, Bounded) and field.assumed
     advice = "; ".join([advice, *_gains(levels)])
-    return Tuning(levels, clean, cosine, epsilon, recommended, advice, assumed, model_hash(field.model))
+    return Tuning(levels, clean, cosine, epsilon, recommended, advice, assumed, model_hash(innermost(field).model))
 
 
 def _check_wanted(data: Dataset, kind: str, cosine: float, fidelity: float, epsilon: float | None) -> None:

@@ -11,8 +11,9 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import LARGEST_FACTOR, Finding
 from attribound.certification.arguments import check_field
 from attribound.errors import ArgumentError, UnfitError
-from attribound.fields.base import Field
+from attribound.fields.base import Field, innermost
 from attribound.fields.families import Around
+from attribound.fields.precision import in_precision
 from attribound.hashes import input_hash, model_hash
 from attribound.noise import NoiseOf
 
@@ -55,7 +56,8 @@ def challenge(
         progress: called with a line about what is being done.
     """
     record = certificate.record
-    if (model_hash(check_field(field).model), input_hash(x)) != (record.model_sha256, record.input_sha256):
+    field = in_precision(check_field(field), record.subject.precision)
+    if (model_hash(innermost(field).model), input_hash(x)) != (record.model_sha256, record.input_sha256):
         raise ArgumentError("expected the model and the input that were certified: their hashes differ")
     start = max(certificate.max_epsilon(cosine), 1e-3 * certificate.law.value)
     noise = NoiseOf(type(certificate.law), certificate.law.value, certificate.evidence.budget)

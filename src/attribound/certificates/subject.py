@@ -1,6 +1,8 @@
 """The subject: what exactly is explained. It is part of every record, certificate and saved case."""
 
-from msgspec import Struct
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
 
 
 class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -19,7 +21,9 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         input_sha256: hash of the input.
         attribution: method.
         maps: shapes that were applied to the method's map, in order.
+        reference: that of a relative map, float32 in base64; unset for all others.
         output: "logit" or "probability".
+        precision: in which the model was run, "float32" (as it is) or "bfloat16".
         bound: how the limit is known, e.g. "unit" or "clip:2.0".
         noise: e.g. "gaussian:0.5".
         units: units per feature, if the noise has them.
@@ -36,7 +40,9 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     input_sha256: str = ""
     attribution: str = "saliency"
     maps: tuple[str, ...] = ()
+    reference: str | UnsetType = UNSET
     output: str = "logit"
+    precision: Literal["float32", "bfloat16"] = "float32"
     bound: str = "unit"
     noise: str = ""
     units: tuple[float, ...] | None = None

@@ -1,5 +1,7 @@
 """Check stored records: derive their numbers again from what they rest on."""
 
+import base64
+import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -19,6 +21,7 @@ from attribound.bounds.rules import RULES
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import map_hash, seal_of
 from attribound.certificates.statements.registry import STATEMENTS
+from attribound.certificates.subject import Subject
 
 _NEEDED = (Length, Spread, Closeness)
 """What every certificate rests on."""
@@ -169,6 +172,7 @@ def _disagreements(certificate: Certificate, radius: float) -> list[str]:
         "the subject's item": (record.subject.item, record.item),
         "the subject's attribution": (record.subject.attribution, record.attribution),
         "the subject's maps": (record.subject.maps, record.maps),
+        "the subject's reference": (_named_hash(record.subject), _reference_hash(record.subject)),
         "the subject's output": (record.subject.output, record.output),
         "the subject's bound": (record.subject.bound, record.bound.spec),
         "the subject's model": (record.subject.model_sha256, record.model_sha256),
@@ -180,6 +184,18 @@ def _disagreements(certificate: Certificate, radius: float) -> list[str]:
         if not _same(stated, held)
     ]
     return problems + _about_map(certificate)
+
+
+def _named_hash(subject: Subject) -> str:
+    """The hash by which a relative map names its reference; empty if no map is relative."""
+    return next((spec.rpartition("@")[2] for spec in subject.maps if spec.startswith("relative:")), "")
+
+
+def _reference_hash(subject: Subject) -> str:
+    """The hash of the reference itself; a ValueError if it is not base64."""
+    if subject.reference is msgspec.UNSET:
+        return ""
+    return hashlib.sha256(base64.b64decode(subject.reference, validate=True)).hexdigest()[:16]
 
 
 def _radii_again(certificates: Sequence[Certificate]) -> list[float]:

@@ -1,6 +1,7 @@
 """Checks at the public edge: fields, inputs, targets. Each is made once, and says in a line what was expected."""
 
 import operator
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -10,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from attribound import checks as check
-from attribound.errors import ArgumentError, FieldError
+from attribound.errors import ArgumentError, AttriboundWarning, FieldError
 from attribound.fields.base import Field, Model, forward
 from attribound.fields.bounded import Bounded, bounded
+from attribound.fields.precision import check_precision, in_precision, slow_here
 from attribound.fields.rows import check_evaluating
 from attribound.models.sizes import only_size, stated_size
 from attribound.noise import Noise
@@ -56,6 +58,16 @@ def check_field(field: Field) -> Bounded:
             "outside, or use copy.deepcopy(model) there"
         )
     return limited
+
+
+def with_precision(field: Bounded, precision: str | None) -> Bounded:
+    """The field in the precision asked for; a warning where that saves no time."""
+    if precision is None:
+        return field
+    device = next((value.device for value in _tensors(field.model)), torch.device("cpu"))
+    if line := slow_here(check_precision(precision), device):
+        warnings.warn(line, AttriboundWarning, stacklevel=4)
+    return in_precision(field, precision)
 
 
 def check_noise(noise: Any) -> Noise:

@@ -27,12 +27,15 @@ from attribound.certification.arguments import (
     class_names,
     each_target,
     look_at,
+    with_precision,
 )
 from attribound.certification.request import Until, again, names_of, question_of, recorded
 from attribound.certification.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
 from attribound.errors import AttriboundWarning
-from attribound.fields.base import Field
+from attribound.fields.base import Field, innermost
 from attribound.fields.bounded import Bounded, bounded
+from attribound.fields.precision import in_precision
+from attribound.fields.relative import packed_reference
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, input_hash, model_hash
 from attribound.metrics import cosine_similarity
@@ -60,6 +63,8 @@ class Certifier:
         features: names of the map's cells, for the records.
         classes: names of the classes, so that a target may be a name; default: what the model calls them.
         subject: how the model and the data were named, for the records.
+        precision: run the model in "float32" (as it is) or "bfloat16"; the certificate is about its maps then. None: as
+            the field says.
         purpose: what the draws are for; purposes share no random stream.
         threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
             draws give the same bits.
@@ -82,12 +87,13 @@ class Certifier:
         features: Sequence[str] = (),
         classes: Sequence[str] = (),
         subject: Subject | None = None,
+        precision: str | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
         threads: int | None = 1,
         **asked: Any,
     ) -> None:
         check_noise(noise)
-        self.field, self.noise, self.purpose = check_field(field), noise, purpose
+        self.field, self.noise, self.purpose = with_precision(check_field(field), precision), noise, purpose
         self.plan = Plan(
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
         )
@@ -100,7 +106,7 @@ class Certifier:
             asked["intervals"] = True
         self.statements = ask(asked, Asking(self.field.name, self.field.block, self.cosines))
         self.subject = subject or Subject()
-        self.weights = model_hash(self.field.model)
+        self.weights = model_hash(innermost(self.field).model)
         check_columns(self.features, self.field.model)
         self._probed: tuple[int, ...] | None = None
         self._returned = Returned.LOGITS
@@ -140,18 +146,16 @@ class Certifier:
             warnings.warn(line, AttriboundWarning, stacklevel=3)
         self._probe(x, chosen, chosen_seed, item)
         check_returned(self._returned, self.field, target_given=target is not None)
-        generator = stream(Purpose.PROBE, chosen_seed, item, 1, x.device)
-        with torch.enable_grad():
-            plain = self.field.attribute(x.expand(self.field.block, *x.shape), chosen, generator=generator).detach()
-        check.dimension(plain[0].numel(), "the map's size")
-        names_of(self.features, plain[0].numel())
+        plain = plain_map(self.field, x, chosen, chosen_seed, item)
+        check.dimension(plain.numel(), "the map's size")
+        names_of(self.features, plain.numel())
         for statement in self.statements:
-            statement.check_size(plain[0].numel())
+            statement.check_size(plain.numel())
         family = Around(self.field, chosen, x)
         design = AtPoint(self.noise, chosen_seed, item, self.purpose, self.batch, classes=True)
         statistics = [one for statement in self.statements for one in statement.statistics()]
-        result = estimate(family, design, self.plan, plain.shape[1:], statistics, progress=meter(progress, "certify"))
-        return self._certificate(result, family, design, peek.prediction, label, plain.mean(dim=0).cpu())
+        result = estimate(family, design, self.plan, plain.shape, statistics, progress=meter(progress, "certify"))
+        return self._certificate(result, family, design, peek.prediction, label, plain)
 
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""
@@ -159,7 +163,7 @@ class Certifier:
             generator, family = stream(Purpose.PROBE, seed, item, 0, x.device), Around(self.field, target, x)
             shifts = family.noise(self.noise, probe_rows(self.field), generator)
             self.field = bounded(independent(family, shifts, generator).field)
-            self._returned = returned_by(self.field.model, x, family.inputs(shifts))
+            self._returned = returned_by(innermost(self.field).model, x, family.inputs(shifts))
             self._probed = tuple(x.shape)
 
     def _certificate(
@@ -216,12 +220,22 @@ class Certifier:
             input_sha256=input_hash(family.x),
             attribution=self.field.name,
             maps=self.field.reshaped,
+            reference=packed_reference(self.field) or msgspec.UNSET,
             output=self.field.output,
+            precision=self.field.precision,
             bound=self.field.spec,
             noise=self.noise.law(family.x.numel()).spec,
             units=self.noise.budget.units,
             seed=design.seed,
         )
+
+
+def plain_map(field: Bounded, x: Tensor, target: int, seed: int, item: int) -> Tensor:
+    """The plain map in float32, on the processor: what a rounded model's smoothed map is compared with, too."""
+    generator, exact = stream(Purpose.PROBE, seed, item, 1, x.device), in_precision(field, "float32")
+    with torch.enable_grad():
+        maps = exact.attribute(x.expand(field.block, *x.shape), target, generator=generator).detach()
+    return maps.mean(dim=0).cpu()
 
 
 def _fidelity(plain: Tensor, smoothed: Tensor) -> float | None:
@@ -256,8 +270,8 @@ def certify(
             1 - alpha everything the certificate says is true), `until` ((cosine, epsilon) or `TopK(k)`: stop sampling
             once that is decided), `cells` (fractions of the map, e.g. (0.5, 0.3)), `reasons` (how many of the largest
             features), `features` (names of the map's cells), `classes` (names of the classes), `batch` (most rows per
-            model call), `threads` (1 as in runs; more may help a large network on an idle machine; None: as torch
-            is set).
+            model call), `precision` ("bfloat16": of the model), `threads` (1 as in runs; more may help a large
+            network on an idle machine; None: as torch is set).
     """
     prepared = Certifier(field, noise=noise, **{"intervals": True, **settings})
     return prepared(x, target, seed=seed, item=item, progress=progress)
@@ -298,7 +312,7 @@ def certify_batch(
 
 def certifier_of(record: Record, field: Bounded, noise: Noise) -> Certifier:
     """What made a record, or would make it again."""
-    asked = again(Certificate(record))
+    asked, field = again(Certificate(record)), in_precision(field, record.subject.precision)
     return Certifier(field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked)
 
 

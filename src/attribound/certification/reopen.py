@@ -15,6 +15,7 @@ from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import Bounded, make_field, names_code
 from attribound.fields.base import Output
 from attribound.fields.families import Around
+from attribound.fields.precision import in_precision
 from attribound.hashes import input_hash, model_hash
 from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_model
 from attribound.models.forest import FOREST_SUFFIXES
@@ -134,7 +135,10 @@ def behind_denoiser(model: nn.Module, subject: Subject, shape: Sequence[int]) ->
 def open_field(subject: Subject, model: nn.Module) -> Bounded:
     """The bounded field that a subject names, on this model."""
     output: Output = "probability" if subject.output == "probability" else "logit"
-    return make_field(model, subject.attribution, subject.bound, output, subject.maps, subject.units)
+    field = make_field(
+        model, subject.attribution, subject.bound, output, subject.maps, subject.units, subject.reference or None
+    )
+    return in_precision(field, subject.precision)
 
 
 def open_input(subject: Subject, source: Dataset) -> Tensor:

@@ -90,7 +90,10 @@ Attribution = Annotated[
 ]
 Maps = Annotated[
     list[str] | None,
-    typer.Option("--map", help="Shape of the map: centred, pooled:N, tokens, abs, scaled; repeat for several in turn."),
+    typer.Option(
+        "--map",
+        help="Shape of the map: centred, pooled:N, tokens, abs, scaled, relative:DATA; repeat for several.",
+    ),
 ]
 Bound = Annotated[
     str, typer.Option(help="How the limit is known: unit, clip:L, proved:L; assumed:L is no certificate.")

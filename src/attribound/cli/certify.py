@@ -24,7 +24,7 @@ from attribound.cli.app import (
     app,
     interruptible,
 )
-from attribound.cli.choices import EngineName, OutputName
+from attribound.cli.choices import EngineName, OutputName, PrecisionName
 from attribound.cli.statements import asking
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError, AttriboundError
@@ -48,6 +48,9 @@ def certify(
     attribution: Attribution = "saliency",
     maps: Maps = None,
     output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
+    precision: Annotated[
+        PrecisionName, typer.Option(help="Run the model in it; what is certified is its map then.")
+    ] = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     target: Annotated[
         str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
@@ -103,6 +106,7 @@ def certify(
         attribution=attribution,
         maps=tuple(maps or default_maps(attribution)),
         output=output.value,
+        precision=precision.value,
         bound=bound,
         noise=noise,
         target=target,

@@ -33,6 +33,13 @@ class OutputName(StrEnum):
     PROBABILITY = "probability"
 
 
+class PrecisionName(StrEnum):
+    """In which the model is run: `attribound.fields.precision.PRECISIONS`."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+
+
 class Format(StrEnum):
     """Forms of export: `attribound.runs.export.FORMATS`, and two that reports are made of."""
 
@@ -86,7 +93,7 @@ ATTRIBUTIONS = (
 )
 """Methods without their layers: `attribound.fields.ATTRIBUTIONS`."""
 
-MAPS = ("raw", "centred", "pooled", "pooled-signed", "tokens", "tokens-signed", "abs", "scaled")
+MAPS = ("raw", "centred", "pooled", "pooled-signed", "tokens", "tokens-signed", "abs", "scaled", "relative")
 """Shapes of maps without their sizes: `attribound.fields.MAPS`."""
 
 DATA = ("mnist-sample", "photos", "mnist", "cifar10", "folder", "npz", "csv", "parquet")

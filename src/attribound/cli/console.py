@@ -134,7 +134,7 @@ def _(summary: Summary, name: str) -> None:
     lines = [
         f"{name}: {summary.total} inputs: {counts}"
         + ("" if summary.correct is None else f"; {word} and classified as labelled: {summary.correct}"),
-        f"{config.network} on {config.data}; {' '.join((config.attribution, *config.maps))}, {config.bound}; "
+        f"{config.network} on {config.data}; {config.method}, {config.bound}; "
         f"noise {noise}; {config.samples:,} samples, alpha {exact_text(config.alpha)}, seed {config.seed}",
         *([] if summary.assumed else [remarks.what_alpha_means(config.alpha, summary.total, config.simultaneous).text]),
         remarks.what_epsilon_counts(config.size).text,

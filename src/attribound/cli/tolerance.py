@@ -88,7 +88,7 @@ def tolerance(
         noise="",
         changes=tuple(one.strip() for one in change or ("everyday",)),
         windows=_windows(window or []),
-        reference=reference.value,
+        against=reference.value,
         target=target,
         samples=samples,
         alpha=alpha,

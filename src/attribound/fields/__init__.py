@@ -5,6 +5,7 @@ from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
 from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM
 from attribound.fields.function import Function
 from attribound.fields.integrated import IntegratedGradients
+from attribound.fields.relative import Relative, mean_unit_map
 from attribound.fields.reshaped import Absolute, Centred, Grouped, Pooled, Scaled, Tokens
 from attribound.fields.saliency import Saliency
 from attribound.fields.shap import Shap
@@ -40,6 +41,7 @@ __all__ = [
     "LayerCAM",
     "Pooled",
     "Proved",
+    "Relative",
     "Saliency",
     "Scaled",
     "Shap",
@@ -48,6 +50,7 @@ __all__ = [
     "Unit",
     "default_maps",
     "make_field",
+    "mean_unit_map",
     "names_code",
     "register_field",
     "register_map",

@@ -19,6 +19,8 @@ from attribound.models.outputs import as_logits
 
 Model = Callable[[Tensor], Any]
 Output = Literal["logit", "probability"]
+RunIn = Literal["float32", "bfloat16"]
+"""The precision in which a model is run."""
 Target = int | Tensor
 """The class that is explained: one for all rows, or (B,) one per row."""
 
@@ -61,6 +63,7 @@ class Field(ABC):
         explains_scores: whether it explains the model's own scores; if not, they only name the class.
         takes_missing: whether inputs may have missing cells (NaN), which stay missing under noise.
         features: names of the map's cells, where the method knows them.
+        precision: in which the model is run, "float32" (as it is) or "bfloat16".
         stated: facts that the user states about the field and the draws cannot prove.
     """
 
@@ -74,6 +77,7 @@ class Field(ABC):
     needs_gradients: bool = True
     explains_scores: bool = True
     takes_missing: bool = False
+    precision: RunIn = "float32"
     stated: tuple[Fact, ...] = ()
     features: tuple[str, ...] = ()
 
@@ -120,6 +124,11 @@ class Wrapper(Field):
         self.cost, self.block, self.random = base.cost, base.block, base.random
         self.needs_gradients, self.explains_scores = base.needs_gradients, base.explains_scores
         self.takes_missing = base.takes_missing
+
+    @property
+    def precision(self) -> RunIn:  # type: ignore[override]
+        """The other's."""
+        return self.base.precision
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -92,9 +92,14 @@ class Unit(Bounded):
 
     def bound(self, vectors: Tensor) -> Tensor:
         """Normalise each row; rows that are exactly zero stay zero."""
-        scaled, _ = _scaled(vectors)
-        norms = torch.linalg.vector_norm(scaled, dim=1, keepdim=True)
-        return scaled / torch.where(norms == 0, 1.0, norms)
+        return unit_rows(vectors)
+
+
+def unit_rows(vectors: Tensor) -> Tensor:
+    """Rows (B, m) scaled to length 1; rows that are exactly zero stay zero."""
+    scaled, _ = _scaled(vectors)
+    norms = torch.linalg.vector_norm(scaled, dim=1, keepdim=True)
+    return scaled / torch.where(norms == 0, 1.0, norms)
 
 
 @final

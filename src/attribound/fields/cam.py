@@ -103,7 +103,8 @@ class CAM(Field):
         slopes = explained_gradient(logits, target, self.output, inputs=activations, create_graph=create_graph, of=what)
         precise = torch.promote_types(slopes.dtype, torch.float32)  # half precision would overflow in sums
         grids = (as_grid(values, layer, self.grid, points).to(precise) for values in (activations, slopes))
-        maps = self.combine(*grids)
+        with torch.autocast(points.device.type, enabled=False):  # the formula is exact also where the model is rounded
+            maps = self.combine(*grids)
         positive = _positive(maps) if self.relu else maps
         kept = positive if create_graph else positive.detach()
         return Explanation(centre(kept) if self.centred else kept, logits.detach())

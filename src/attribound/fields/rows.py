@@ -12,6 +12,7 @@ from attribound.errors import FieldError
 from attribound.fields.base import Explanation, Field, Model, Target, Wrapper, forward, innermost
 from attribound.fields.exchange import Call, Seen, refuse
 from attribound.fields.families import SIDES, Family
+from attribound.fields.precision import in_precision
 from attribound.fields.saliency import Saliency
 
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-2, torch.float16: 5e-2, torch.bfloat16: 5e-2}
@@ -54,7 +55,7 @@ def independent(family: A, shifts: Tensor, generator: torch.Generator) -> A:
     # As many on the other side, far away: unlike company for every row.
     near, nobody = shifts[:_ROWS], torch.arange(0, device=shifts.device)
     points = family.inputs(torch.cat([near, family.exchanged(near, nobody, "reversed")]))
-    _check_outputs_alone(field.model, points)
+    _check_outputs_alone(field, points)
     if field.random:
         _check_own_randomness(family, len(shifts), generator)
     seen = _exchanged(family, shifts, generator)
@@ -76,7 +77,7 @@ def independent(family: A, shifts: Tensor, generator: torch.Generator) -> A:
 def _comparable(field: Field) -> Field | None:
     """What is compared alone and in a batch: the method; the gradients that a random one uses; None: it uses none."""
     if not field.random:
-        return innermost(field)
+        return in_precision(innermost(field), field.precision)
     return Saliency(field.model, field.output) if field.needs_gradients else None
 
 
@@ -85,12 +86,14 @@ def probe_rows(field: Field) -> int:
     return max(-(-_ROWS // field.block), 2) * field.block
 
 
-def _check_outputs_alone(model: Model, points: Tensor) -> None:
+def _check_outputs_alone(field: Field, points: Tensor) -> None:
+    model = field.model
     with torch.no_grad():
         together = forward(model, points)
         alone = torch.cat([forward(model, point[None]) for point in points])
     # An offset common to all classes says nothing, and may hide everything.
-    if not _alike(together - together.mean(dim=1, keepdim=True), alone - alone.mean(dim=1, keepdim=True), together):
+    first, second = (values - values.mean(dim=1, keepdim=True) for values in (together, alone))
+    if not _alike(first, second, _tolerance(field, together)):
         raise FieldError(
             "expected a model that maps each input by itself and always alike: its output for the same input changes "
             "with the batch around it or from call to call, so its attributions are not independent draws"
@@ -124,10 +127,16 @@ def _same_maps(field: Field, points: Tensor, target: Target) -> bool:
     with torch.enable_grad():
         together = field.attribute(points, target).detach()
         alone = torch.cat([field.attribute(point[None], target).detach() for point in points])
-    return _alike(together, alone, points)
+    return _alike(together, alone, _tolerance(field, points))
 
 
-def _alike(together: Tensor, alone: Tensor, like: Tensor) -> bool:
+def _tolerance(field: Field, like: Tensor) -> float:
+    """What rounding may explain: that of the values, or that of the model's own precision."""
+    rounded = field.precision == "bfloat16"
+    return max(_TOLERANCE[like.dtype], _TOLERANCE[torch.bfloat16] if rounded else 0.0)
+
+
+def _alike(together: Tensor, alone: Tensor, tolerance: float) -> bool:
     """Whether rows agree up to rounding; rows without any size agree, and so do rows that are NaN or infinite alike."""
     first, second = together.flatten(1).double(), alone.flatten(1).double()
     if not torch.equal(first.isfinite(), second.isfinite()):
@@ -135,7 +144,7 @@ def _alike(together: Tensor, alone: Tensor, like: Tensor) -> bool:
     first, second = (part.nan_to_num(0.0, 0.0, 0.0) for part in (first, second))
     size = torch.maximum(first.abs().amax(dim=1, keepdim=True), second.abs().amax(dim=1, keepdim=True))
     size = torch.where(size == 0, 1.0, size)
-    return bool(((first - second) / size).norm(dim=1).le(_TOLERANCE[like.dtype] * (first / size).norm(dim=1)).all())
+    return bool(((first - second) / size).norm(dim=1).le(tolerance * (first / size).norm(dim=1)).all())
 
 
 def _row_by_row(field: F) -> F:

@@ -9,6 +9,7 @@ from attribound.fields.bounded import Assumed, Bounded, Clip, Proved, Unit
 from attribound.fields.cam import CAM, GradCAM, GradCAMPlusPlus, HiResCAM, LayerCAM
 from attribound.fields.forest import of_model
 from attribound.fields.integrated import IntegratedGradients
+from attribound.fields.relative import Relative, unpacked
 from attribound.fields.reshaped import Absolute, Centred, Pooled, Scaled, Tokens
 from attribound.fields.saliency import Saliency
 from attribound.models.own import load_own
@@ -47,7 +48,7 @@ _MAPS: Registry[Callable[[Field, str], Field]] = Registry("map", _SHIPPED_MAPS)
 """Shapes of maps by the name that people type."""
 _SIZED = {"pooled", "pooled-signed"}
 """Maps with a number: NAME:N."""
-MAPS = ("raw", "centred", "pooled:N", "pooled-signed:N", "tokens", "tokens-signed", "abs", "scaled")
+MAPS = ("raw", "centred", "pooled:N", "pooled-signed:N", "tokens", "tokens-signed", "abs", "scaled", "relative:DATA")
 
 _BOUNDS: dict[str, Callable[[Field, float], Bounded]] = {
     "clip": Clip,
@@ -87,6 +88,7 @@ def make_field(
     output: Output = "logit",
     maps: Sequence[str] | None = None,
     units: Sequence[float] | None = None,
+    reference: str | None = None,
 ) -> Bounded:
     """The bounded field of the specs that people type.
 
@@ -98,20 +100,25 @@ def make_field(
         maps: shapes, applied in this order to the method's own map; None: centred for class activation maps, else as
             the method gives it.
         units: of the features, where the data have learnt them: the map "scaled" counts in them.
+        reference: of the map "relative", as records hold it.
     """
     field = _attribution(model, attribution, output)
     for spec in default_maps(attribution) if maps is None else maps:
-        field = _mapped(field, spec, units)
+        field = _mapped(field, spec, units, reference)
     return _bounded(field, bound)
 
 
-def _mapped(field: Field, spec: str, units: Sequence[float] | None) -> Field:
+def _mapped(field: Field, spec: str, units: Sequence[float] | None, reference: str | None) -> Field:
     """The field with one more shape of its map."""
     name, _, size = spec.partition(":")
     if spec == "scaled":
         if units is None:
             raise ArgumentError("--map scaled needs data with units: csv:FILE?scale=FILE or parquet:FILE?scale=FILE")
         return Scaled(field, units)
+    if name == "relative":
+        if reference is None:
+            raise ArgumentError(f"expected the reference of the map {spec!r}: only certify makes one of data")
+        return Relative(field, unpacked(reference, spec), size.rpartition("@")[0])
     if name not in _MAPS or (size and name not in _SIZED):
         raise ArgumentError(f"expected a map ({', '.join(MAPS)}), got {spec!r}")
     return _MAPS[name](field, size)

@@ -10,6 +10,8 @@ from attribound.certificates.statements.base import COSINES, EPSILONS
 from attribound.certificates.subject import Subject
 from attribound.errors import StoredDataError
 
+_PINNED = frozenset({"reference"})
+"""What the maps name by its hash."""
 _MAY_GROW = frozenset({"items", "pictures"})
 """Asking for more inputs continues a run: the records it has do not depend on how many there are."""
 
@@ -24,14 +26,16 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         denoiser: what was typed after --denoiser.
         attribution: method, e.g. "saliency".
         maps: shapes applied to the method's map, in order.
+        reference: that of a relative map, float32 in base64.
         output: "logit" or "probability".
+        precision: in which the model is run, "float32" (as it is) or "bfloat16".
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
         changes: specs of everyday changes: a run of tolerances, one record per input and change; empty: certificates.
         scanned: how many of the changes are scanned, and share alpha.
         windows: half-widths of the scans' windows by the name of the change, in its unit, where not the default.
-        reference: what maps of scanned changes are compared with, "shown" or "plain".
+        against: what maps of scanned changes are compared with, "shown" or "plain".
         target: class that is explained, by number or name; None: each input's predicted class.
         samples: draws per input.
         asked: further statements by name, e.g. {"cells": [0.5, 0.3], "reasons": 4}.
@@ -56,14 +60,16 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     denoiser: str | None = None
     attribution: str = "saliency"
     maps: tuple[str, ...] = ()
+    reference: str | None = None
     output: str = "logit"
+    precision: Literal["float32", "bfloat16"] = "float32"
     bound: str = "unit"
     noise: str = "gaussian:0.5"
     units: tuple[float, ...] | None = None
     changes: tuple[str, ...] = ()
     scanned: int = 0
     windows: dict[str, float] = {}
-    reference: Literal["shown", "plain"] = "shown"
+    against: Literal["shown", "plain"] = "shown"
     target: str | None = None
     samples: int = 4096
     asked: dict[str, Any] = {}
@@ -119,6 +125,12 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.model if self.denoiser is None else f"{self.model} behind {self.denoiser}"
 
     @property
+    def method(self) -> str:
+        """How maps are made, for people: the method, what is done to its map, and the model's precision."""
+        rounded = () if self.precision == "float32" else (f"in {self.precision}",)
+        return " ".join((self.attribution, *self.maps, *rounded))
+
+    @property
     def subject(self) -> Subject:
         """What the run's records are about; each adds its own input."""
         return Subject(
@@ -130,7 +142,9 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             data=self.data,
             attribution=self.attribution,
             maps=self.maps,
+            reference=self.reference or msgspec.UNSET,
             output=self.output,
+            precision=self.precision,
             bound=self.bound,
             noise=self.noise,
             units=self.units,
@@ -144,7 +158,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def difference(self, wanted: "RunConfig") -> str:
         """What a wanted configuration changes, as `samples 1024 -> 2048`; empty if it may continue this one."""
-        fixed = _MAY_GROW - ({"items"} if self.simultaneous or wanted.simultaneous else set())
+        fixed = _PINNED | _MAY_GROW - ({"items"} if self.simultaneous or wanted.simultaneous else set())
         mine, theirs = self.to_json(), wanted.to_json()
         changed = [key for key in mine if key not in fixed and mine[key] != theirs[key]]
         return ", ".join(f"{key} {_short(mine[key])} -> {_short(theirs[key])}" for key in changed)

@@ -86,7 +86,7 @@ def markdown(gate: Gate) -> str:
     rows = [
         ["model", config.network],
         ["data", config.data],
-        ["explanation", " ".join((config.attribution, *config.maps))],
+        ["explanation", config.method],
         [*config.varied],
         ["samples, alpha", f"{config.samples}, {exact_text(gate.alpha)}"],
     ]

@@ -121,6 +121,7 @@ def foreign(record: Record, config: RunConfig) -> list[str]:
         "alpha": (record.alpha, config.alpha),
         "bound": (record.bound.spec, plain_spec(config.bound)),
         "output": (record.output, config.output),
+        "precision": (record.subject.precision, config.precision),
         "maps": (tuple(map(plain_spec, record.maps)), tuple(plain_spec(one) for one in config.maps if one != "raw")),
         # Records that were made without a data set have seeds of their own.
         "seed": (record.seed, config.seed if config.data_sha256 else record.seed),

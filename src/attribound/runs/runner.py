@@ -22,9 +22,10 @@ from attribound.certification.suspicions import bright_pixels, check_columns, ch
 from attribound.data import Dataset, Unlabelled, fitted, label_doubt, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import names_code
-from attribound.fields.base import check_output
+from attribound.fields.base import check_output, innermost
 from attribound.fields.bounded import Bounded
 from attribound.fields.families import noisy
+from attribound.fields.precision import check_precision, slow_here
 from attribound.hashes import model_hash
 from attribound.models import code_hash, load_model
 from attribound.models.stated import fixed_batch
@@ -34,6 +35,7 @@ from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
 from attribound.runs.records import Stored, part_of
+from attribound.runs.reference import with_reference
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
 from attribound.runs.work import Job, class_of
@@ -129,6 +131,7 @@ def check_settings(config: RunConfig) -> None:
     for cosine in config.cosines:
         check.fraction("cosine", cosine)
     check_output(config.output)
+    check_precision(config.precision)
 
 
 @final
@@ -156,9 +159,12 @@ def open_run(config: RunConfig, *, trust: bool, say: Callable[[str], None]) -> O
         model = model.to(config.device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ArgumentError(f"cannot use --device {config.device}: {str(error).splitlines()[0]}") from None
+    config = with_reference(config, data, model)
     field = check_field(open_field(config.subject, model))
     if not len(data):
         raise StoredDataError(f"{data.name} is empty")
+    if line := slow_here(config.precision, config.device):
+        say(line)
     return OpenedRun(config, data, model, field)
 
 
@@ -198,7 +204,7 @@ def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[st
         say(line)
     noise = parse_noise(config.noise, config.units)
     near = noisy(x, noise, _PROBES, stream(Purpose.PROBE, config.seed, 0, 0, x.device))
-    check_returned(returned_by(model, x, near), field, target_given=config.target is not None)
+    check_returned(returned_by(innermost(field).model, x, near), field, target_given=config.target is not None)
 
 
 def first_input(data: Dataset, device: str) -> Tensor | None:

@@ -54,7 +54,7 @@ def foreign(record: ToleranceRecord, config: RunConfig) -> list[str]:
         ),
         "alpha": (record.alpha, 0.0 if exact else config.alpha / max(config.scanned, 1)),
         "samples": (record.samples, 0 if exact else config.samples),
-        "reference": (record.reference, "plain" if exact else config.reference),
+        "reference": (record.reference, "plain" if exact else config.against),
     }
     found = [f"has {name} {mine}, its run {whole}" for name, (mine, whole) in pairs.items() if mine != whole]
     if not same_method(subject.attribution, config.attribution):

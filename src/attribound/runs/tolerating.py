@@ -28,7 +28,7 @@ class Tolerating(Work):
             samples=config.samples,
             alpha=config.alpha,
             window=config.windows or None,
-            reference=config.reference,
+            reference=config.against,
             classes=self.data.classes,
             subject=config.subject,
         )

@@ -21,6 +21,7 @@ from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
 from attribound.fields.families import noisy
+from attribound.fields.precision import in_precision
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
 from attribound.runs.config import RunConfig
@@ -138,7 +139,8 @@ class Worker(Work):
         if task.picture:
             generator = stream(Purpose.PROBE, found.seed, task.item, 1, x.device)
             rows = x.expand(self.bounded.block, *x.shape)
-            plain = self.bounded.base.attribute(rows, found.target, generator=generator).mean(dim=0)
+            exact = in_precision(self.bounded, "float32")
+            plain = exact.base.attribute(rows, found.target, generator=generator).mean(dim=0)
             kept |= {"input": x.cpu().double().numpy(), "plain": plain.detach().cpu().double().numpy()}
         return kept
 
@@ -146,7 +148,7 @@ class Worker(Work):
         """Share of noisy copies that are classified as labelled."""
         generator = stream(Purpose.ACCURACY, self.config.seed, item, 0, x.device)
         with torch.no_grad():
-            logits = forward(self.model, noisy(x, self.noise, _NOISY_COPIES, generator))
+            logits = forward(self.bounded.model, noisy(x, self.noise, _NOISY_COPIES, generator))
         return float((logits.argmax(dim=1) == label).double().mean())
 
 

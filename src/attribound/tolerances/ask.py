@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from attribound import forests
-from attribound.certification.arguments import AskedTarget, check_input
+from attribound.certification.arguments import AskedTarget, check_field, check_input, with_precision
 from attribound.changes.base import Change
 from attribound.changes.registry import make_changes
 from attribound.errors import ArgumentError
@@ -31,6 +31,7 @@ def tolerance(
     window: Window = None,
     reference: Reference = "shown",
     batch: int | None = None,
+    precision: str | None = None,
     progress: Progress | None = None,
     **columns: Any,
 ) -> Any:
@@ -53,6 +54,8 @@ def tolerance(
         reference: what maps of scanned changes are compared with: the map "shown", a mean over the window at no change,
             or the "plain" map. Exact changes are about the plain map.
         batch: most rows per model call; None sizes it automatically.
+        precision: run the model in "float32" (as it is) or "bfloat16"; the sheet is about its maps then. None: as the
+            field says.
         progress: called with (draws done, draws planned) for each scanned change.
         columns: of a forest's `TreeShap` and changes "columns": keep, size, scale, fixed and so on, as
             `attribound.forests.tolerance` has them; the answer is its sheet, exact.
@@ -64,7 +67,14 @@ def tolerance(
     x = check_input(x)
     made = make_changes(changes, x)
     asker = Asker(
-        field, made, cosine=cosine, samples=samples, alpha=alpha, window=window, reference=reference, batch=batch
+        with_precision(check_field(field), precision),
+        made,
+        cosine=cosine,
+        samples=samples,
+        alpha=alpha,
+        window=window,
+        reference=reference,
+        batch=batch,
     )
     about = asker.look(x, target, seed=seed, item=item)
     return Sheet({change.name: asker.ask(change.name, about, progress) for change in made}, asker.alpha, about.plain)

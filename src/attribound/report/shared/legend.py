@@ -35,6 +35,11 @@ _MEAN = Legend(
     "above the map's mean",
     "Red is above the map's mean, blue below it, white is the mean.",
 )
+_OTHERS = Legend(
+    "less than in other inputs",
+    "more than in other inputs",
+    "Red is above the mean map of other inputs, blue below it, white is as there.",
+)
 _FOR = Legend(
     "unused (no value is negative)",
     "for the class",
@@ -45,6 +50,10 @@ _EITHER = Legend(
     "for or against the class",
     "The redder, the more it matters, for or against the explained class; no value is negative, white is zero.",
 )
+
+
+_LEVELS = {"centred": _MEAN, "relative": _OTHERS}
+"""Shapes that subtract something."""
 
 
 def legend_of(attribution: str, maps: Sequence[str]) -> Legend:
@@ -60,6 +69,6 @@ def legend_of(attribution: str, maps: Sequence[str]) -> Legend:
 def _after(before: Legend, shape: str) -> Legend:
     """The words once a map has one more shape."""
     name = shape.partition(":")[0]
-    if name == "centred":
-        return _MEAN
+    if name in _LEVELS:
+        return _LEVELS[name]
     return _EITHER if name in _UNSIGNED and before is not _FOR else before

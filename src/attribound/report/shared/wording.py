@@ -174,13 +174,15 @@ def command(config: RunConfig, out: str) -> str:
     words += [word for cosine in config.cosines for word in ("--cosine", exact_text(cosine))]
     words += ["--items", str(config.items)] if config.items is not None else []
     words += ["--shuffle"] if config.shuffle else []
+    words += ["--precision", config.precision] if config.precision != "float32" else []
     words += ["--device", config.device] if config.device != "cpu" else []
     return shlex.join([*words, "--seed", str(config.seed), "--out", out])
 
 
 def _explanation(config: RunConfig) -> str:
     shaped = f" ({', '.join(config.maps)})" if config.maps else ""
-    return f"{config.attribution} of the {config.output}{shaped}, averaged over noise"
+    rounded = "" if config.precision == "float32" else f", the model in {config.precision}"
+    return f"{config.attribution} of the {config.output}{shaped}{rounded}, averaged over noise"
 
 
 def _alpha(run: Collected) -> str:

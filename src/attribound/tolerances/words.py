@@ -12,8 +12,16 @@ def sentence(record: ToleranceRecord, cosine: float) -> str:
         return f"{change.name}: nothing is proved at cosine {cosine:g}, not even without a change."
     return (
         f"{change.name}: for every change from {interval_text(interval)} {change.unit} {_about(record)} keeps at "
-        f"least cosine {cosine:g} with {_against(record)}. {_how(record)}"
+        f"least cosine {cosine:g} with {_against(record)}. {_class(record)}{_how(record)}"
     )
+
+
+def _class(record: ToleranceRecord) -> str:
+    """About the class, where anything is proved."""
+    if record.class_reach is None:
+        return ""
+    where = f"from {interval_text(record.class_reach)} {record.change.unit}"
+    return f"The class stays {where}{'' if record.window is None else ', by majority in the window'}. "
 
 
 def proof_text(record: ToleranceRecord) -> str:

@@ -193,6 +193,7 @@ NUMBERS = {
     "tune --items 1 --samples 16 --level 0.5 --alpha {}": [*NOT_POSITIVE, "1"],
     "paper table2 --quick --out o --alpha {}": [*NOT_POSITIVE, "1"],
     "paper table2 --quick --out o --items {}": NOT_COUNTS,
+    "tolerance --model mnist-cnn-noise --data mnist-sample --change flip --items {} --out o": NOT_COUNTS,
 }
 
 

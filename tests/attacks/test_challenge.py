@@ -150,7 +150,10 @@ def test_command_errors(subject, tmp_path, capsys) -> None:
     subject[2].save(tmp_path / "one.json")
     ab.certify(subject[0], subject[1], noise=ab.Gaussian(0.5), samples=64).save(tmp_path / "python.json")
     for arguments, message in (
-        (("attack", tmp_path / "one.json", "--method", "magic"), "'magic' is not one of 'direct', 'ifia'"),
+        (
+            ("attack", tmp_path / "one.json", "--method", "magic"),
+            "expected a method (direct, ifia, likelihood",
+        ),
         (("attack", tmp_path / "one.json", "--model", "mnist-cnn"), "mnist-cnn is not the model that was certified"),
         (("attack", tmp_path / "none.json"), "no such file"),
         (("attack", tmp_path / "python.json"), "this was certified in Python, where its model had no name"),

@@ -145,7 +145,7 @@ def test_factories_are_the_users_own_code(model, tmp_path, monkeypatch) -> None:
     )
     monkeypatch.chdir(tmp_path)
     assert isinstance(load_model("mine:make"), SmallCNN)
-    with pytest.raises(ArgumentError, match="expected 'mine:text' to return a torch module, got str"):
+    with pytest.raises(ArgumentError, match="expected 'mine:text' to return a torch module or .*, got str"):
         load_model("mine:text")
     with pytest.raises(ArgumentError, match="cannot load the model 'mine:other'"):
         load_model("mine:other")
@@ -212,6 +212,6 @@ def test_unknown_specs(tmp_path) -> None:
         load_model("vgg")
     with pytest.raises(StoredDataError, match="no such file"):
         load_model(str(tmp_path / "m.pt"))
-    (tmp_path / "m.onnx").write_bytes(b"")
-    with pytest.raises(ArgumentError, match=r"expected a model file \(\.safetensors, \.pt, \.pth, \.bin, \.ckpt\)"):
-        load_model(str(tmp_path / "m.onnx"))
+    (tmp_path / "m.h5").write_bytes(b"")
+    with pytest.raises(ArgumentError, match=r"expected a model file \(\.safetensors, \.pt, \.pth, \.bin, \.ckpt"):
+        load_model(str(tmp_path / "m.h5"))

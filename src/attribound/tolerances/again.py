@@ -6,6 +6,7 @@ from torch import Tensor
 from attribound.changes.registry import parse_change
 from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded
+from attribound.fields.precision import in_precision
 from attribound.tolerances.asker import Asker
 from attribound.tolerances.evidence import Evidence, Listed, Scanned
 from attribound.tolerances.record import ToleranceRecord
@@ -30,7 +31,7 @@ def ask_again(record: ToleranceRecord, field: Bounded, x: Tensor) -> tuple[list[
         scanned = isinstance(record.evidence(), Scanned)
         window = {change.name: record.window} if scanned and record.window is not None else None
         asker = Asker(
-            field,
+            in_precision(field, record.subject.precision),
             [change],
             cosine=record.cosines,
             samples=max(record.samples, 1),

@@ -49,35 +49,33 @@ def tolerance(
         alpha: failure probability of the whole sheet; exact changes spend none.
         seed: of the draws; None: one that follows from the input.
         item: number of the input; draws depend on (seed, item, change).
-        window: half-width of the windows in the change's unit, one number for one scanned change or by name; None: an
-            eighth of the range.
-        reference: what maps of scanned changes are compared with: the map "shown", a mean over the window at no change,
-            or the "plain" map. Exact changes are about the plain map.
+        window: half-width of windows in the change's unit, for one scanned change or by name; None: range / 8.
+        reference: scanned maps are compared with the map "shown" (the mean at no change) or the "plain" one.
         batch: most rows per model call; None sizes it automatically.
-        precision: run the model in "float32" (as it is) or "bfloat16"; the sheet is about its maps then. None: as the
-            field says.
+        precision: of the model, "float32" or "bfloat16"; None: as the field says.
         progress: called with (draws done, draws planned) for each scanned change.
-        columns: of a forest's `TreeShap` and changes "columns": keep, size, scale, fixed and so on, as
-            `attribound.forests.tolerance` has them; the answer is its sheet, exact.
+        columns: for `TreeShap` and "columns": keep, size, scale and so on, see `attribound.forests.tolerance`.
     """
     if isinstance(field, TreeShap):
         return _of_columns(field, x, changes, **columns)
-    if columns:
-        raise ArgumentError(f"expected no {', '.join(columns)} for {type(field).__name__}: they are for trees")
-    x = check_input(x)
-    made = make_changes(changes, x)
-    asker = Asker(
-        with_precision(check_field(field), precision),
-        made,
-        cosine=cosine,
-        samples=samples,
-        alpha=alpha,
-        window=window,
-        reference=reference,
-        batch=batch,
-    )
+    made = make_changes(changes, x := _input(field, x, columns))
+    sampled: dict[str, Any] = {
+        "samples": samples,
+        "alpha": alpha,
+        "window": window,
+        "reference": reference,
+        "batch": batch,
+    }
+    asker = Asker(with_precision(check_field(field), precision), made, cosine=cosine, **sampled)
     about = asker.look(x, target, seed=seed, item=item)
     return Sheet({change.name: asker.ask(change.name, about, progress) for change in made}, asker.alpha, about.plain)
+
+
+def _input(field: Field, x: Any, columns: dict[str, Any]) -> Tensor:
+    """The input, if nothing was asked that is for trees."""
+    if columns:
+        raise ArgumentError(f"expected no {', '.join(columns)} for {type(field).__name__}: they are for trees")
+    return check_input(x)
 
 
 def _of_columns(explainer: TreeShap, row: Any, changes: Any, **columns: Any) -> forests.Sheet:

@@ -18,6 +18,7 @@ from attribound.changes.base import Change, Continuous, Finite
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
+from attribound.fields.relative import packed_reference
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, input_hash, model_hash
 from attribound.randomness import Purpose, seed_from, stream
@@ -178,6 +179,8 @@ class Asker:
                 maps=self.field.reshaped,
                 output=self.field.output,
                 bound=self.field.spec,
+                precision=self.field.precision,
+                reference=packed_reference(self.field) or msgspec.UNSET,
                 seed=about.seed,
             ),
         )

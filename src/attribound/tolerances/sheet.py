@@ -66,7 +66,8 @@ class Sheet:
     @property
     def method(self) -> str:
         """How maps are made."""
-        return self._first.record.subject.attribution
+        subject = self._first.record.subject
+        return subject.attribution + ("" if subject.precision == "float32" else f" in {subject.precision}")
 
     @property
     def seed(self) -> int:
@@ -111,7 +112,7 @@ class Sheet:
         head = f"{self.method}, class {self.target}: how far the input may change"
         return head, f"alpha {self.alpha:g} for the whole sheet; exact: every alternative was tried"
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows, (head, foot) = self._table(), self._ends
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -71,9 +71,11 @@ def _convert(stored: Any) -> SheetRecord:
 def is_sheet(path: Path) -> bool:
     """Whether a file says that it is a sheet."""
     try:
+        if not path.is_file():  # reading a pipe would wait for ever
+            return False
         with path.open("rb") as file:
             return b'"sheet"' in file.read(200)
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 

@@ -101,7 +101,7 @@ def test_forged_shifts_of_the_moment_rule_are_left_out(synthesise, template) -> 
     facts = {name: dict(fact) for name, fact in outcomes[0].record.facts.items()}
     facts["moments"]["shift"] = [7.9 for _ in facts["moments"]["shift"]]
     page = report(synthesise([forged(outcomes[0], facts=facts), *outcomes[1:]]))
-    assert "1 of 4 records are not as they should be: item 0 states the shift 7.8" in page.text
+    assert "1 of 4 records are not as they should be: item 0 states the shift 7.9" in page.text
     assert "which its moments do not give" in page.text
     row, other = page.data["rows"]["epsilon"][0], page.data["rows"]["epsilon"][1]
     column = page.data["cosines"].index("0.8")

@@ -59,14 +59,9 @@ def tolerance(
     if isinstance(field, TreeShap):
         return _of_columns(field, x, changes, **columns)
     made = make_changes(changes, x := _input(field, x, columns))
-    sampled: dict[str, Any] = {
-        "samples": samples,
-        "alpha": alpha,
-        "window": window,
-        "reference": reference,
-        "batch": batch,
-    }
-    asker = Asker(with_precision(check_field(field), precision), made, cosine=cosine, **sampled)
+    limits: dict[str, Any] = {"samples": samples, "alpha": alpha, "batch": batch}
+    rounded = with_precision(check_field(field), precision)
+    asker = Asker(rounded, made, cosine=cosine, window=window, reference=reference, **limits)
     about = asker.look(x, target, seed=seed, item=item)
     return Sheet({change.name: asker.ask(change.name, about, progress) for change in made}, asker.alpha, about.plain)
 

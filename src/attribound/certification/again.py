@@ -23,7 +23,8 @@ from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded, bounded
 from attribound.noise import Noise
 from attribound.sampling import Around, AtPoint
-from attribound.sampling.votes import mark_cells
+from attribound.sampling.draws import predicted
+from attribound.sampling.votes import BoolArray, mark_cells
 
 _MOVES = 2
 """Times that the inputs are moved by about a float's last digit."""
@@ -149,7 +150,7 @@ class _Tally:
             self._fractions, self._votes = votes.fractions.tolist(), np.zeros((2, *votes.hot.shape), np.int64)
         self._norm, self._block, self.rows = record.norm, record.block, 0
         self._apart: list[FloatArray] = []
-        self._margins: list[tuple[FloatArray, FloatArray]] = []
+        self._margins: list[tuple[FloatArray, FloatArray, BoolArray]] = []
 
     def add(self, maps: Tensor, logits: Tensor, others: Sequence[tuple[Tensor, Tensor]]) -> None:
         """Take in a chunk; the first is the pilot, on which no class is counted."""
@@ -157,7 +158,8 @@ class _Tally:
         self._apart.append(np.max([np.linalg.norm(gap, axis=1) for gap in gaps], axis=0))
         if self._winner is not None and self.rows:
             margin = _margin(logits, self._winner)
-            self._margins.append((margin, np.max([abs(margin - _margin(z, self._winner)) for _, z in others], axis=0)))
+            error = np.max([abs(margin - _margin(z, self._winner)) for _, z in others], axis=0)
+            self._margins.append((margin, error, (predicted(logits) == self._winner).cpu().numpy()))
         if self._votes is not None:
             largest = np.max([abs(gap).max(axis=1) for gap in gaps], axis=0)
             slack = 2 * SAFETY * np.maximum(largest, np.median(largest))[:, None]
@@ -169,9 +171,9 @@ class _Tally:
         """What was counted."""
         gained = lost = 0
         if self._margins:
-            margin, error = (np.concatenate(part) for part in zip(*self._margins, strict=True))
+            margin, error, won = (np.concatenate(part) for part in zip(*self._margins, strict=True))
             near = abs(margin) <= SAFETY * error.max()
-            gained, lost = int((near & (margin <= 0)).sum()), int((near & (margin >= 0)).sum())
+            gained, lost = int((near & ~won).sum()), int((near & won).sum())  # of equal logits the first counts
         hotter, colder = (None, None) if self._votes is None else self._votes
         apart = float(np.concatenate(self._apart).mean()) / limit
         return Precision(apart, self._norm / limit, gained, lost, hotter, colder)

@@ -7,10 +7,11 @@ from torch import Tensor
 
 from attribound import forests
 from attribound.certification.arguments import AskedTarget, check_field, check_input, with_precision
+from attribound.certification.given import Transform, given
 from attribound.changes.base import Change
 from attribound.changes.registry import make_changes
 from attribound.errors import ArgumentError
-from attribound.fields.base import Field
+from attribound.fields.base import Field, Model
 from attribound.forests import TreeShap
 from attribound.sampling.scan import Progress
 from attribound.tolerances.asker import Asker, Reference, Window
@@ -18,12 +19,14 @@ from attribound.tolerances.sheet import Sheet
 
 
 def tolerance(
-    field: Field,
-    x: Tensor,
+    field: Field | Model,
+    x: Any,
     changes: Change | str | Sequence[Change | str] = "everyday",
     *,
     cosine: float | Sequence[float] = 0.8,
     target: AskedTarget = None,
+    method: str | None = None,
+    transform: Transform | None = None,
     samples: int = 4096,
     alpha: float = 1e-3,
     seed: int | None = None,
@@ -40,11 +43,13 @@ def tolerance(
     With probability at least 1 - alpha everything that the sheet says is true (docs/theory/scan.md).
 
     Args:
-        field: a bounded attribution, e.g. `Unit(GradCAM(model))`.
-        x: one input.
+        field: a bounded attribution, e.g. `Unit(GradCAM(model))`; or a model, with `method`.
+        x: one input: a tensor or array, a picture file, an opened picture.
         changes: changes or specs such as "rotation:30"; "everyday" is a good set for pictures.
         cosine: one or several in [0, 1): how alike maps must stay.
         target: class to explain, by number or name; None: the predicted class.
+        method: of a model given as `field`, e.g. "gradcam"; its maps are scaled to length 1 (`Unit`).
+        transform: makes a tensor of a picture, in place of our own reading.
         samples: draws for each scanned change, its pilot included.
         alpha: failure probability of the whole sheet; exact changes spend none.
         seed: of the draws; None: one that follows from the input.
@@ -58,6 +63,7 @@ def tolerance(
     """
     if isinstance(field, TreeShap):
         return _of_columns(field, x, changes, **columns)
+    field, x = given(field, x, method, transform)
     made = make_changes(changes, x := _input(field, x, columns))
     limits: dict[str, Any] = {"samples": samples, "alpha": alpha, "batch": batch}
     rounded = with_precision(check_field(field), precision)

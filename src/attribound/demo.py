@@ -9,13 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-import msgspec
-
 from attribound.attacks import Direct
 from attribound.bounds.laws import LAWS, Normal
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
-from attribound.certificates.record import Failure
+from attribound.certificates.record import Failure, encode
 from attribound.certification.reopen import Opener
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.files import write_whole
@@ -73,7 +71,7 @@ class DemoRun:
             "median_max_epsilon": {key: levels["0.5"] for key, levels in found.quantiles.items()},
             "median_max_visible_epsilon": found.visible,
             "median_joint_epsilon": {key: lower_quantile([one[key] for one in joint], 0.5) for key in found.visible},
-            "cells": [msgspec.to_builtins(one.record)["cells"] for one in self.certificates],
+            "cells": [json.loads(encode(one.record))["cells"] for one in self.certificates],
         }
 
 

@@ -64,7 +64,9 @@ class Bar:
     def parts(self) -> list[Part]:
         """What is drawn upon the range tried; the rest is open."""
         left, right = self.broken
-        stretches = [] if self.proved is None else [("proved", *map(self.place, self.proved))]
+        stretches = list[tuple[str, float, float]]()
+        if self.proved is not None:
+            stretches.append(("proved", self.place(self.proved[0]), self.place(self.proved[1])))
         stretches += [] if left is None else [("breaks", 0.0, self.place(left))]
         stretches += [] if right is None else [("breaks", self.place(right), 100.0)]
         return [Part(kind, f"{first:.2f}", f"{last - first:.2f}") for kind, first, last in stretches if last >= first]

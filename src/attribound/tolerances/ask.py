@@ -47,12 +47,12 @@ def tolerance(
         x: one input: a tensor or array, a picture file, an opened picture.
         changes: changes or specs such as "rotation:30"; "everyday" is a good set for pictures.
         cosine: one or several in [0, 1): how alike maps must stay.
-        target: class to explain, by number or name; None: the predicted class.
+        target: class to explain, by number or name; None: predicted.
         method: of a model given as `field`, e.g. "gradcam"; its maps are scaled to length 1 (`Unit`).
         transform: makes a tensor of a picture, in place of our own reading.
         samples: draws for each scanned change, its pilot included.
         alpha: failure probability of the whole sheet; exact changes spend none.
-        seed: of the draws; None: one that follows from the input.
+        seed: of the draws; None: follows from the input.
         item: number of the input; draws depend on (seed, item, change).
         window: half-width of windows in the change's unit, for one scanned change or by name; None: range / 8.
         reference: scanned maps are compared with the map "shown" (the mean at no change) or the "plain" one.
@@ -65,9 +65,8 @@ def tolerance(
         return _of_columns(field, x, changes, **columns)
     field, x = given(field, x, method, transform)
     made = make_changes(changes, x := _input(field, x, columns))
-    limits: dict[str, Any] = {"samples": samples, "alpha": alpha, "batch": batch}
-    rounded = with_precision(check_field(field), precision)
-    asker = Asker(rounded, made, cosine=cosine, window=window, reference=reference, **limits)
+    asked: dict[str, Any] = {"cosine": cosine, "window": window, "reference": reference, "batch": batch}
+    asker = Asker(with_precision(check_field(field), precision), made, samples=samples, alpha=alpha, **asked)
     about = asker.look(x, target, seed=seed, item=item)
     return Sheet({change.name: asker.ask(change.name, about, progress) for change in made}, asker.alpha, about.plain)
 

@@ -14,7 +14,7 @@ from attribound.errors import ArgumentError
 from attribound.fields.base import Field, Model
 from attribound.forests import TreeShap
 from attribound.sampling.scan import Progress
-from attribound.tolerances.asker import Asker, Reference, Window
+from attribound.tolerances.asker import Asker, Reference, Subjected, Window
 from attribound.tolerances.sheet import Sheet
 
 
@@ -67,8 +67,12 @@ def tolerance(
     made = make_changes(changes, x := _input(field, x, columns))
     asked: dict[str, Any] = {"cosine": cosine, "window": window, "reference": reference, "batch": batch}
     asker = Asker(with_precision(check_field(field), precision), made, samples=samples, alpha=alpha, **asked)
-    about = asker.look(x, target, seed=seed, item=item)
-    return Sheet({change.name: asker.ask(change.name, about, progress) for change in made}, asker.alpha, about.plain)
+    return _sheet(asker, asker.look(x, target, seed=seed, item=item), progress)
+
+
+def _sheet(asker: Asker, about: Subjected, progress: Progress | None) -> Sheet:
+    """Every change asked about one input."""
+    return Sheet({name: asker.ask(name, about, progress) for name in asker.changes}, asker.alpha, about.plain)
 
 
 def _input(field: Field, x: Any, columns: dict[str, Any]) -> Tensor:

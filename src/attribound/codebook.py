@@ -49,7 +49,7 @@ class Column:
 
     def number(self, cell: Any) -> float:
         """The model's number of a cell: of a word its place, NaN of a missing one; raises ArgumentError."""
-        if cell is None or cell == "" or type(cell).__name__ == "NAType" or cell != cell:
+        if cell is None or type(cell).__name__ == "NAType" or cell == "" or cell != cell:
             return math.nan
         word = printable(cell) if isinstance(cell, str) else ""
         if word in self.words:

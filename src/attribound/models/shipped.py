@@ -21,7 +21,9 @@ SHIPPED = {
     "cifar10-resnet20": "resnet20",
     "cifar10-resnet20-noise": "resnet20",
     "cifar10-resnet20-consistency": "resnet20",
+    "cifar10-resnet20-adversarial": "resnet20",
     "cifar10-resnet20-trades": "resnet20",
+    "cifar10-resnet20-ig-norm": "resnet20",
     "cifar10-resnet20-igr": "resnet20",
 }
 """Shipped names and their architectures; scripts/assets/make_weights.py made the weights."""

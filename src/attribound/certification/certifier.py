@@ -27,12 +27,13 @@ from attribound.certification.arguments import (
     look_at,
     with_precision,
 )
+from attribound.certification.given import Transform, given
 from attribound.certification.method import answer
 from attribound.certification.recording import Request
 from attribound.certification.request import Until, again, names_of, question_of
 from attribound.certification.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
 from attribound.errors import AttriboundWarning
-from attribound.fields.base import Field, innermost
+from attribound.fields.base import Field, Model, innermost
 from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.precision import in_precision
 from attribound.fields.rows import independent, probe_rows
@@ -183,11 +184,13 @@ def plain_map(field: Bounded, x: Tensor, target: int, seed: int, item: int) -> T
 
 
 def certify(
-    field: Field,
-    x: Tensor,
+    field: Field | Model,
+    x: Any,
     target: AskedTarget = None,
     *,
     noise: Noise,
+    method: str | None = None,
+    transform: Transform | None = None,
     seed: int | None = None,
     item: int = 0,
     progress: Wanted = None,
@@ -196,10 +199,13 @@ def certify(
     """Prove how far the smoothed explanation of one input can be bent.
 
     Args:
-        field: a bounded attribution, e.g. `Unit(Saliency(model))`.
-        x: one input, any shape; for a batch use `certify_batch`.
+        field: a bounded attribution, e.g. `Unit(Saliency(model))`; or a model, with `method`.
+        x: one input: a tensor or array of any shape, a picture file, an opened picture; `certify_batch` takes a batch.
         target: class to explain, by number or name; None: the predicted class.
         noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x.
+        method: of a model given as `field`, as after `--attribution`: "saliency", "gradcam", ...; its maps are scaled
+            to length 1 (`Unit`).
+        transform: makes a tensor of a picture, in place of our own reading.
         seed: seed of the draws; None: one that follows from the input.
         item: number of the input; draws depend on (seed, item).
         progress: True for a bar, or a function that is called with (samples done, samples planned).
@@ -210,8 +216,9 @@ def certify(
             model call), `precision` ("bfloat16": of the model), `threads` (1 as in runs; more may help a large
             network on an idle machine; None: as torch is set).
     """
-    prepared = Certifier(field, noise=noise, **{"intervals": True, **settings})
-    return prepared(x, target, seed=seed, item=item, progress=progress)
+    chosen, given_x = given(field, x, method, transform)
+    prepared = Certifier(chosen, noise=noise, **{"intervals": True, **settings})
+    return prepared(given_x, target, seed=seed, item=item, progress=progress)
 
 
 def certify_batch(

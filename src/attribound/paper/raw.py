@@ -43,5 +43,5 @@ def ratios(measured: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """(N,) norms of raw smoothed maps over M by reading: 1, as for a sum that completeness bounds; the longest seen."""
     if "raw" not in measured:
         return {}
-    limits = (1.0, measured["longest"])
-    return {name: np.minimum(measured["raw"] / limit, 1.0) for name, limit in zip(READINGS, limits, strict=True)}
+    raw = measured["raw"]
+    return dict(zip(READINGS, (np.minimum(raw, 1.0), np.minimum(raw / measured["longest"], 1.0)), strict=True))

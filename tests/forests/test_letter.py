@@ -14,7 +14,6 @@ from attribound.data import open_data
 from attribound.errors import ArgumentError
 from attribound.forests import TreeShap, tolerance
 from attribound.forests.groups import make_reasons
-from attribound.forests.rows import read_row
 from attribound.forests.shap import TreeShap as Explainer
 from attribound.models import load_shipped
 from tests.forests.models import XGBOOST
@@ -66,13 +65,13 @@ def cells(item: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", [dict, Series, Frame])
 def test_rows_in_words_are_the_same_rows(kind, credit) -> None:
-    assert read_row(kind(cells(3)), NAMES, CREDIT.codebook).tolist() == numbers(3).tolist()
+    assert CREDIT.codebook.row(kind(cells(3)), NAMES).tolist() == numbers(3).tolist()
     told = ab.tolerance(credit, kind(cells(3)), "columns", codebook=CREDIT.codebook)
     assert told.together.reach == tolerance(credit, numbers(3), codebook=CREDIT.codebook).together.reach
 
 
 def test_missing_cells_are_missing() -> None:
-    row = read_row(Series(cells(3) | {"age": None, "savings": math.nan, "telephone": ""}), NAMES, CREDIT.codebook)
+    row = CREDIT.codebook.row(Series(cells(3) | {"age": None, "savings": math.nan, "telephone": ""}), NAMES)
     assert [name for name, value in zip(NAMES, row, strict=True) if math.isnan(value)] == [
         "savings",
         "age",
@@ -103,6 +102,17 @@ def test_rows_that_are_none(credit) -> None:
     ):
         with pytest.raises(ArgumentError, match=message):
             tolerance(credit, row, codebook=CREDIT.codebook)
+
+
+def test_certificates_take_rows_by_name(credit) -> None:
+    noise = ab.Gaussian(0.25, scale=CREDIT.scale)
+    row = CREDIT.codebook.row(Frame(cells(3)), NAMES)
+    named = Series(zip(NAMES, row.tolist(), strict=True))
+    field = ab.Unit(credit)
+    certificates = [ab.certify(field, x, noise=noise, samples=64, reasons=2, seed=0) for x in (row, named)]
+    assert certificates[0].record.input_sha256 == certificates[1].record.input_sha256
+    with pytest.raises(ArgumentError, match="state the words of its categories in a codebook"):
+        ab.certify(field, cells(3), noise=noise, samples=64)
 
 
 def test_a_frame_teaches_a_codebook() -> None:

@@ -15,7 +15,6 @@ from attribound.forests.cells import Cells, Movement, movements, neighbours
 from attribound.forests.ensemble import BoolArray, FloatArray
 from attribound.forests.groups import Reasons, hot_member, make_reasons
 from attribound.forests.nearest import Sweep, find_nearest, sweep_columns
-from attribound.forests.rows import read_row
 from attribound.forests.search import Budget
 from attribound.forests.shap import TreeShap
 from attribound.forests.sheet import ColumnTolerance, Part, Sheet
@@ -66,22 +65,28 @@ def tolerance(
         seconds: how long it may take, per statement.
     """
     names, book, reasons = shap.forest.names, Codebook.of(codebook), make_reasons(shap.forest.names, groups)
-    values = read_row(row, names, book)
-    together = [names[place] for members in reasons.grouped.values() for place in members]
-    book.check([*names, *reasons.grouped])
-    scale = book.scales(names) if scale is None else scale
+    values = book.check([*names, *reasons.grouped]).row(row, names)
     moves = movements(
         names,
         shap.forest.categorical,
-        scale=scale if scale is None or isinstance(scale, Mapping) else np.asarray(scale, dtype=np.float64),
-        fixed=[*fixed, *together, *(name for name in names if book[name].fixed)],
+        scale=_units(book.scales(names) if scale is None else scale),
+        fixed=[*fixed, *_settled(reasons, names), *(name for name in names if book[name].fixed)],
         whole=[*whole, *(name for name in names if book[name].whole)],
-        choices={name: range(len(book[name].words)) for name in names if book[name].words} | dict(choices or {}),
+        choices={name: range(len(words)) for name in names if (words := book[name].words)} | dict(choices or {}),
         missing=missing,
     )
     budget = Budget(int(count("boxes", boxes)), float(positive("seconds", seconds)))
     decision = decide(shap, values, target=target, side=side, threshold=threshold, reasons=reasons)
     return _answer(shap, values, moves, decision, _Asked(keep, size, budget, threshold, book))
+
+
+def _units(scale: Any) -> FloatArray | Mapping[str, float] | None:
+    return scale if scale is None or isinstance(scale, Mapping) else np.asarray(scale, dtype=np.float64)
+
+
+def _settled(reasons: Reasons, names: Sequence[str]) -> list[str]:
+    """Columns of groups: one by one they would make rows with two categories, or none."""
+    return [names[place] for members in reasons.grouped.values() for place in members]
 
 
 @dataclass(frozen=True)

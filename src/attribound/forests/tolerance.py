@@ -66,27 +66,46 @@ def tolerance(
     """
     names, book, reasons = shap.forest.names, Codebook.of(codebook), make_reasons(shap.forest.names, groups)
     values = book.check([*names, *reasons.grouped]).row(row, names)
-    moves = movements(
-        names,
-        shap.forest.categorical,
-        scale=_units(book.scales(names) if scale is None else scale),
-        fixed=[*fixed, *_settled(reasons, names), *(name for name in names if book[name].fixed)],
-        whole=[*whole, *(name for name in names if book[name].whole)],
-        choices={name: range(len(words)) for name in names if (words := book[name].words)} | dict(choices or {}),
-        missing=missing,
-    )
+    stated: dict[str, Any] = {
+        "scale": scale,
+        "fixed": fixed,
+        "whole": whole,
+        "choices": choices or {},
+        "missing": missing,
+    }
+    moves = _movements(shap, book, reasons, **stated)
     budget = Budget(int(count("boxes", boxes)), float(positive("seconds", seconds)))
     decision = decide(shap, values, target=target, side=side, threshold=threshold, reasons=reasons)
     return _answer(shap, values, moves, decision, _Asked(keep, size, budget, threshold, book))
 
 
-def _units(scale: Any) -> FloatArray | Mapping[str, float] | None:
-    return scale if scale is None or isinstance(scale, Mapping) else np.asarray(scale, dtype=np.float64)
+def _movements(
+    shap: TreeShap,
+    book: Codebook,
+    reasons: Reasons,
+    *,
+    scale: Any,
+    fixed: Sequence[str],
+    whole: Sequence[str],
+    choices: Mapping[str, Sequence[int]],
+    missing: bool,
+) -> tuple[Movement, ...]:
+    """How columns may change, from what is stated and from the codebook.
 
-
-def _settled(reasons: Reasons, names: Sequence[str]) -> list[str]:
-    """Columns of groups: one by one they would make rows with two categories, or none."""
-    return [names[place] for members in reasons.grouped.values() for place in members]
+    Columns of groups do not: one by one they would make rows with two categories, or none.
+    """
+    names = shap.forest.names
+    units = book.scales(names) if scale is None else scale
+    grouped = [names[place] for members in reasons.grouped.values() for place in members]
+    return movements(
+        names,
+        shap.forest.categorical,
+        scale=units if units is None or isinstance(units, Mapping) else np.asarray(units, dtype=np.float64),
+        fixed=[*fixed, *grouped, *(name for name in names if book[name].fixed)],
+        whole=[*whole, *(name for name in names if book[name].whole)],
+        choices={name: range(len(words)) for name in names if (words := book[name].words)} | dict(choices),
+        missing=missing,
+    )
 
 
 @dataclass(frozen=True)

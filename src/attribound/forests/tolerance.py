@@ -53,10 +53,8 @@ def tolerance(
         fixed: columns that do not change.
         whole: columns that hold whole numbers.
         choices: by categorical column, the categories that it may take.
-        codebook: what is known about the columns, or a file of it: units, words of categories, and `scale`, `fixed`,
-            `whole` and `choices` where these arguments do not say otherwise.
-        groups: by name, columns of which one is 1 and the others 0 (one-hot): one reason, the sum of their values.
-            By itself such a category may become any other; together with other columns it does not change.
+        codebook: what is known about the columns, or a file of it; also for arguments that are not given.
+        groups: by name, one-hot columns that are one reason, the sum of their values; fixed where others change.
         missing: whether cells may become missing, or be filled, for one unit each.
         target: the output to explain; None: the largest score.
         side: 1 or -1: reasons for a high or a low score; None: for the side on which the score lies.
@@ -66,13 +64,7 @@ def tolerance(
     """
     names, book, reasons = shap.forest.names, Codebook.of(codebook), make_reasons(shap.forest.names, groups)
     values = book.check([*names, *reasons.grouped]).row(row, names)
-    stated: dict[str, Any] = {
-        "scale": scale,
-        "fixed": fixed,
-        "whole": whole,
-        "choices": choices or {},
-        "missing": missing,
-    }
+    stated: dict[str, Any] = {"scale": scale, "fixed": fixed, "whole": whole, "choices": choices, "missing": missing}
     moves = _movements(shap, book, reasons, **stated)
     budget = Budget(int(count("boxes", boxes)), float(positive("seconds", seconds)))
     decision = decide(shap, values, target=target, side=side, threshold=threshold, reasons=reasons)
@@ -87,7 +79,7 @@ def _movements(
     scale: Any,
     fixed: Sequence[str],
     whole: Sequence[str],
-    choices: Mapping[str, Sequence[int]],
+    choices: Mapping[str, Sequence[int]] | None,
     missing: bool,
 ) -> tuple[Movement, ...]:
     """How columns may change, from what is stated and from the codebook.
@@ -103,7 +95,7 @@ def _movements(
         scale=units if units is None or isinstance(units, Mapping) else np.asarray(units, dtype=np.float64),
         fixed=[*fixed, *grouped, *(name for name in names if book[name].fixed)],
         whole=[*whole, *(name for name in names if book[name].whole)],
-        choices={name: range(len(words)) for name in names if (words := book[name].words)} | dict(choices),
+        choices={name: range(len(words)) for name in names if (words := book[name].words)} | dict(choices or {}),
         missing=missing,
     )
 

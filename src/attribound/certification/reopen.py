@@ -11,14 +11,16 @@ from torch import Tensor, nn
 
 from attribound.certificates.subject import Subject
 from attribound.data import Dataset, fitted, open_data, runs_code
+from attribound.data.cells import Cells
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import Bounded, make_field, names_code
 from attribound.fields.base import Output
 from attribound.fields.families import Around
 from attribound.fields.precision import in_precision
+from attribound.forests import TreeShap
 from attribound.hashes import input_hash, model_hash
 from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_model
-from attribound.models.forest import FOREST_SUFFIXES
+from attribound.models.forest import FOREST_SUFFIXES, shap_of
 from attribound.noise import Noise, parse_noise
 
 _DATA_ONLY = (".safetensors", ".onnx", *FOREST_SUFFIXES)
@@ -91,6 +93,20 @@ class Opener:
             raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs (taken {taken})")
         x = open_input(_found(named, source) if self._data else named, source)
         return field, x
+
+    def table(self, subject: Subject, cells: Cells) -> tuple[TreeShap, Dataset]:
+        """The forest and the table of a subject; a forest with another hash is refused.
+
+        Args:
+            subject: what is named.
+            cells: how cells of the table are read.
+        """
+        named = _named(subject, self._model, self._arch, self._data)
+        model = load_model(named.model, named.arch, trust=self._trust)
+        if model_hash(model) != subject.model_sha256:
+            raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs")
+        data = open_data(named.data, cells=cells)
+        return shap_of(model, data.features), data
 
     def _network(self, named: Subject) -> nn.Module:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")

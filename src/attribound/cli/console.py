@@ -17,6 +17,7 @@ from attribound.certificates.finding import Finding
 from attribound.progress import Stages
 from attribound.rounding import exact_text, percent, round_down
 from attribound.runs import remarks
+from attribound.runs.columns_summary import ColumnsSummary
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
 from attribound.runs.tolerance_summary import ToleranceSummary
@@ -121,6 +122,12 @@ def show_summary(summary: Any, name: str) -> None:
 @show_summary.register
 def _(summary: ToleranceSummary, name: str) -> None:
     """A row per change: the median of what is proved."""
+    print(*map(visible, summary.lines(name)), sep="\n")
+
+
+@show_summary.register
+def _(summary: ColumnsSummary, name: str) -> None:
+    """What is kept, how far, and the rows that break first."""
     print(*map(visible, summary.lines(name)), sep="\n")
 
 

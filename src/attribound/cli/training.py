@@ -25,7 +25,7 @@ from attribound.cli.app import (
     answer,
     app,
 )
-from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName
+from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName, default_attribution
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
@@ -156,7 +156,7 @@ def tune(
     arch: Arch = None,
     denoiser: Denoiser = None,
     data: Data = "mnist-sample",
-    attribution: Attribution = "saliency",
+    attribution: Attribution = None,
     maps: Maps = None,
     bound: Bound = "unit",
     noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = _GAUSSIAN,
@@ -182,7 +182,7 @@ def tune(
     needs training with noise first, or a denoiser: --denoiser scans every level with and without one. Draws are of
     another stream than those of `certify`: what is chosen here by looking is certified afresh.
     """
-    check_words(attribution=attribution, maps=maps or (), data=[data], model=model)
+    check_words(attribution=attribution or "", maps=maps or (), data=[data], model=model)
     from attribound import tuning
     from attribound.certification.suspicions import check_columns
     from attribound.cli import console
@@ -192,12 +192,13 @@ def tune(
     from attribound.models import Denoised, load_denoiser, load_model
     from attribound.noise import units_of
 
+    method = attribution or default_attribution(model)
     _check_levels(level or ())
     target = None if out is None else check_target(out)
     source = open_data(data)
 
     def plain(network: "Network") -> "Field":
-        return make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
+        return make_field(network, method, bound, maps=maps or None, units=units_of(source.scale))
 
     network = load_model(model, arch, trust=trust_model)
     check_columns(source.features, network, model)

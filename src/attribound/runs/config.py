@@ -9,6 +9,7 @@ from attribound.bounds.budgets import Budget
 from attribound.certificates.statements.base import COSINES, EPSILONS
 from attribound.certificates.subject import Subject
 from attribound.errors import StoredDataError
+from attribound.tolerances.columns.record import PART, Asked
 
 _PINNED = frozenset({"reference"})
 """What the maps name by its hash."""
@@ -33,6 +34,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         noise: "uniform:R" or "gaussian:S".
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
         changes: specs of everyday changes: a run of tolerances, one record per input and change; empty: certificates.
+        columns: what is asked about the columns of a table: a run of exact tolerances, one record per row.
         scanned: how many of the changes are scanned, and share alpha.
         windows: half-widths of the scans' windows by the name of the change, in its unit, where not the default.
         against: what maps of scanned changes are compared with, "shown" or "plain".
@@ -67,6 +69,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     noise: str = "gaussian:0.5"
     units: tuple[float, ...] | None = None
     changes: tuple[str, ...] = ()
+    columns: Asked | None = None
     scanned: int = 0
     windows: dict[str, float] = {}
     against: Literal["shown", "plain"] = "shown"
@@ -107,7 +110,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def kind(self) -> str:
         """What the run's records are."""
-        return "tolerance" if self.changes else "certify"
+        return PART if self.columns is not None else "tolerance" if self.changes else "certify"
 
     @property
     def parts(self) -> tuple[str, ...]:

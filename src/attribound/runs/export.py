@@ -14,6 +14,7 @@ from attribound.certificates.record import Failure, Record
 from attribound.errors import ArgumentError, AttriboundError
 from attribound.files import write_whole
 from attribound.rounding import exact_text, round_down
+from attribound.runs import columns_export
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.store import Store
@@ -110,6 +111,9 @@ def _as_text(value: Any) -> Any:
 def _latex(store: Store, rows: Rows) -> Iterator[str]:
     """A booktabs table of what each input was certified for."""
     config = store.config
+    if config.columns is not None:
+        yield from columns_export.latex(store)
+        return
     if config.changes:
         raise ArgumentError("expected --format csv, json or parquet for tolerances, got latex")
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]

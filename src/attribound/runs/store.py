@@ -7,7 +7,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import msgspec
 import numpy as np
@@ -21,12 +21,14 @@ from attribound.runs.config import RunConfig
 from attribound.runs.connection import SCHEMA, UNREADABLE, connect, locked, why
 from attribound.runs.records import Stored, decode, encode, part_of
 from attribound.runs.tasks import Outcome
+from attribound.tolerances.columns.record import ColumnsRecord
 from attribound.tolerances.record import ToleranceRecord
 
 FORMAT = 3
 _FILE, _LOCK = "run.sqlite", "lock.sqlite"
 _MOST_NUMBERS = 50_000_000
 """A stored picture never has more values than this: a small file may not unpack into all memory."""
+_Kind = TypeVar("_Kind", Record, ToleranceRecord, ColumnsRecord)
 _PATIENCE_SECONDS = 30.0
 """No single row takes longer to find; whoever made it so means no good."""
 
@@ -221,16 +223,21 @@ class Store:
 
     def records(self) -> Iterator[Record | Failure]:
         """All records of a run of certificates."""
-        for one in self.stored():
-            if isinstance(one, ToleranceRecord):
-                raise StoredDataError(f"{self.path} holds a tolerance among its certificates (item {one.item})")
-            yield one
+        yield from self._only(Record)
 
     def tolerances(self) -> Iterator[ToleranceRecord | Failure]:
         """All records of a run of tolerances."""
+        yield from self._only(ToleranceRecord)
+
+    def columns(self) -> Iterator[ColumnsRecord | Failure]:
+        """All records of a run of column tolerances."""
+        yield from self._only(ColumnsRecord)
+
+    def _only(self, kind: type[_Kind]) -> Iterator[_Kind | Failure]:
+        """All records, if they are of one kind or failures."""
         for one in self.stored():
-            if isinstance(one, Record):
-                raise StoredDataError(f"{self.path} holds a certificate among its tolerances (item {one.item})")
+            if not isinstance(one, (kind, Failure)):
+                raise StoredDataError(f"{self.path} holds a record of another kind (item {one.item})")
             yield one
 
     def texts(self) -> Iterator[str]:

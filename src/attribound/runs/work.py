@@ -17,6 +17,7 @@ from attribound.certification.certifier import Certifier
 from attribound.certification.reopen import open_field, open_model
 from attribound.checks import FloatArray
 from attribound.data import Dataset, Unlabelled, open_data
+from attribound.data.cells import Cells
 from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
@@ -49,7 +50,9 @@ class Job:
 
     def data(self) -> Dataset:
         """The run's data, with no labels but the model's."""
-        found = open_data(self.config.data)
+        asked = self.config.columns
+        cells = None if asked is None else Cells(missing=True, words=asked.words)
+        found = open_data(self.config.data, cells=cells)
         return found if self.labelled else Unlabelled(found)
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+from attribound.runs.columns_work import Searching
 from attribound.runs.tolerating import Tolerating
 from attribound.runs.work import Job, Work, Worker
 
-_WORKERS: dict[str, Callable[[Job], Work]] = {"certify": Worker, "tolerance": Tolerating}
+_WORKERS: dict[str, Callable[[Job], Work]] = {"certify": Worker, "tolerance": Tolerating, "columns": Searching}
 
 
 def worker_of(job: Job) -> Work:

@@ -1,0 +1,39 @@
+"""The work of a run of column tolerances: one row at a time; the forest's tables are made once per worker."""
+
+from typing import final
+
+from attribound.data import Arrays, Unlabelled
+from attribound.errors import StoredDataError
+from attribound.forests.ensemble import FloatArray
+from attribound.models.forest import shap_of
+from attribound.runs.tasks import Outcome, Task
+from attribound.runs.work import Job, Work, class_of, model_of
+from attribound.tolerances.columns.asker import ColumnsAsker
+
+
+@final
+class Searching(Work):
+    """Asks about one row after another."""
+
+    def __init__(self, job: Job) -> None:
+        config, self.data = job.config, job.data()
+        assert config.columns is not None
+        target = class_of(config.target)
+        shap = shap_of(model_of(job, self.data.shape), self.data.features)
+        self.asker = ColumnsAsker(
+            shap, config.columns, target=target if isinstance(target, int) else None, subject=config.subject
+        )
+
+    def outcome(self, task: Task) -> Outcome:
+        """Ask about one row."""
+        record = self.asker.ask(row_of(self.data, task.item), item=task.item, label=self.data.label(task.item))
+        return Outcome(task.item, record)
+
+
+def row_of(data: object, item: int) -> FloatArray:
+    """One row in float64, as it is written in the table."""
+    table = data.base if isinstance(data, Unlabelled) else data
+    if not isinstance(table, Arrays):
+        raise StoredDataError("expected a table")
+    row: FloatArray = table.row(item)
+    return row

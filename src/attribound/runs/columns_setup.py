@@ -24,6 +24,7 @@ from attribound.runs.config import RunConfig
 from attribound.runs.work import Job, class_of
 from attribound.tolerances.columns.asker import ColumnsAsker
 from attribound.tolerances.columns.record import PART, Asked
+from attribound.tolerances.columns.sheet import called_of
 
 ALL = "all"
 """Every column of numbers, for --whole."""
@@ -42,14 +43,15 @@ def prepare_columns(
     model = load_model(config.model, config.arch, trust=trust)
     if not isinstance(model, ForestScores):
         raise ArgumentError(f"--change columns is for forests (.json, .ubj, .txt), got {config.model}")
-    asked, words = config.columns or Asked(), dict(model.explainer.forest.words)
-    data = open_data(config.data, cells=Cells(missing=True, words=words))
+    forest_words = dict(model.explainer.forest.words)
+    data = open_data(config.data, cells=Cells(missing=True, words=forest_words))
     if not isinstance(data, Arrays) or len(data.shape) != 1:
         raise ArgumentError(f"expected a table (csv:FILE, parquet:FILE or npz:FILE) for a forest, got {config.data}")
     check_columns(data.features, model, config.model)
     shap = shap_of(model, data.features)
-    units, source = _units(asked.scale, data, shap, fixed=_known("fixed", asked.fixed, shap))
-    full = msgspec.structs.replace(asked, units=units, source=source, whole=_whole(asked.whole, shap), words=words)
+    asked = _informed(config.columns or Asked(), data, shap)
+    units, source = _units(asked.scale, data, shap, fixed=asked.fixed)
+    full = msgspec.structs.replace(asked, units=units, source=source, words=forest_words | asked.words)
     say(f"one unit: {source}")
     doubt = _doubt(data, shap)
     if doubt:
@@ -66,6 +68,22 @@ def prepare_columns(
     )
     _try_first(ColumnsAsker(shap, full, target=_target(config.target, shap)), data)
     return whole, Job(whole, trust, None, labelled=not doubt)
+
+
+def _informed(asked: Asked, data: Arrays, shap: TreeShap) -> Asked:
+    """What is asked, with what the data's codebook says about the columns."""
+    book = data.codebook.check(shap.forest.names)
+    columns = book.columns.items()
+    fixed = [*_known("fixed", asked.fixed, shap), *(name for name, column in columns if column.fixed)]
+    whole = [*_whole(asked.whole, shap), *(name for name, column in columns if column.whole)]
+    return msgspec.structs.replace(
+        asked,
+        fixed=tuple(dict.fromkeys(fixed)),
+        whole=tuple(dict.fromkeys(whole)),
+        words={name: column.words for name, column in columns if column.words},
+        called=called_of(book),
+        classes=data.classes,
+    )
 
 
 def _doubt(data: Dataset, shap: TreeShap) -> str:
@@ -116,7 +134,9 @@ def _units(scale: str, data: Arrays, shap: TreeShap, *, fixed: Sequence[str]) ->
 
 def _deviations(data: Arrays) -> tuple[FloatArray, str]:
     if data.scale is not None:
-        return data.scale.double().numpy(), "one standard deviation, of the table that ?scale= names"
+        stated = data.codebook.scales(data.features) is not None
+        source = "the scale that the codebook states" if stated else "of the table that ?scale= names"
+        return data.scale.double().numpy(), source if stated else f"one standard deviation, {source}"
     if len(data) < 2:
         raise ArgumentError("one row has no standard deviation: state units with --scale FILE, or ?scale=TRAINING.csv")
     return column_moments(data.rows())[1], f"one standard deviation, of all {len(data):,} rows of {data.name}"

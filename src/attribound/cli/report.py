@@ -34,6 +34,7 @@ def report(
     """
     from attribound.files import write_whole
     from attribound.report.auditor import page as auditor
+    from attribound.report.columns import page as columns_page
     from attribound.report.page import page
     from attribound.report.shared import printing
     from attribound.report.shared.collect import read_scan
@@ -48,11 +49,28 @@ def report(
         raise ArgumentError("expected --by with --audience auditor")
     if kind == PageForm.PDF:
         printing.find_browser()
-    with Store.read(run) as store:
-        given = None if scan is None else read_scan(scan)
-        text = auditor.render(store, by) if auditing else page.render(store, given)
+    with Store.read_any(run) as store:
+        reasons = store.config.columns is not None
+        if reasons:
+            _check_columns(run, auditing, scan)
+            text = columns_page.render(store)
+    if not reasons:
+        with Store.read(run) as store:
+            given = None if scan is None else read_scan(scan)
+            text = auditor.render(store, by) if auditing else page.render(store, given)
     target = out or run / f"{'audit' if auditing else 'report'}.{kind.value}"
     written = printing.print_pdf(text, target) if kind == PageForm.PDF else write_whole(target, text)
     size = written.stat().st_size
     line = f"wrote {written} ({size / 1e6:.1f} MB)" + (": open it in a browser" if kind == PageForm.HTML else "")
     answer({"out": str(written), "bytes": size}, as_json, lambda: print(line))
+
+
+def _check_columns(run: Path, auditing: bool, scan: Path | None) -> None:
+    """Raise if something is asked of exact tolerances that only certificates have."""
+    if auditing:
+        raise ArgumentError(
+            f"{run} is a run of exact tolerances, and the auditor's report is about certificates: `attribound report "
+            f"{run}` makes its page, `attribound verify` checks it"
+        )
+    if scan is not None:
+        raise ArgumentError(f"{run} is a run of exact tolerances: expected no --scan, which is about noise")

@@ -181,8 +181,8 @@ def limits(sheet: "Sheet") -> list[str]:
         lines.append(f"Not changed: {', '.join(fixed)}.")
     return [
         *lines,
-        "Exact: every value of these columns was accounted for, none was sampled. It holds for this model and this "
-        "applicant's other answers as they are. It does not say that the model is right.",
+        "Exact: every value of these columns was accounted for, none was sampled. It holds for this model and "
+        f"this {sheet.codebook.noun}. It does not say that the model is right.",
     ]
 
 

@@ -83,6 +83,7 @@ def _informed(asked: Asked, data: Arrays, shap: TreeShap) -> Asked:
         words={name: column.words for name, column in columns if column.words},
         called=called_of(book),
         classes=data.classes,
+        noun=book.noun,
     )
 
 
@@ -135,7 +136,7 @@ def _units(scale: str, data: Arrays, shap: TreeShap, *, fixed: Sequence[str]) ->
 def _deviations(data: Arrays) -> tuple[FloatArray, str]:
     if data.scale is not None:
         stated = data.codebook.scales(data.features) is not None
-        source = "the scale that the codebook states" if stated else "of the table that ?scale= names"
+        source = "the scale of each column that the codebook states" if stated else "of the table that ?scale= names"
         return data.scale.double().numpy(), source if stated else f"one standard deviation, {source}"
     if len(data) < 2:
         raise ArgumentError("one row has no standard deviation: state units with --scale FILE, or ?scale=TRAINING.csv")

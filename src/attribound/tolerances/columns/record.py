@@ -52,6 +52,7 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         words: by categorical column, its categories in the order of their numbers.
         called: by column, how people call it, where a codebook says so.
         classes: names of the model's classes, where known.
+        noun: what a row is.
     """
 
     keep: str = "first"
@@ -69,6 +70,7 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     words: dict[str, tuple[str, ...]] = {}
     called: dict[str, Called] = {}
     classes: tuple[str, ...] = ()
+    noun: str = "row"
 
     @property
     def unit(self) -> str:

@@ -23,7 +23,7 @@ def codebook_of(asked: Asked) -> Codebook:
         called = asked.called.get(name, Called())
         texts = {text: getattr(called, text) for text in Called.__struct_fields__}
         columns[name] = Column(**texts, whole=name in asked.whole, words=asked.words.get(name, ()))
-    return Codebook(columns, asked.classes)
+    return Codebook(columns, asked.classes, asked.noun)
 
 
 def sheet_of(record: ColumnsRecord) -> Sheet:

@@ -108,6 +108,10 @@ class Opener:
         data = open_data(named.data, cells=cells)
         return shap_of(model, data.features), data
 
+    def model_file(self, subject: Subject) -> Path:
+        """The file of a subject's model."""
+        return Path(_named(subject, self._model, self._arch, self._data).model)
+
     def _network(self, named: Subject) -> nn.Module:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")
         if key not in self._networks:

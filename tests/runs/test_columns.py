@@ -219,3 +219,15 @@ def test_a_search_that_ends_early_says_at_least(work, tmp_path):
     assert ask(work, tmp_path / "run", "--nodes", 1) == 0
     known = [one.together for one in records(tmp_path / "run")]
     assert not all(part.exact for part in known)
+
+
+def test_the_shipped_forest_and_its_applicants(tmp_path, capsys):
+    words = ["tolerance", "--model", "credit-forest", "--data", "credit-sample", "--items", "2", "--workers", "1"]
+    assert run([*words, "--out", str(tmp_path / "run")]) == 0
+    for record in records(tmp_path / "run"):
+        assert record.row[record.names.index("housing")] in record.asked.words["housing"]
+        assert "credit_amount" in record.asked.whole
+    assert printed(capsys, "verify", tmp_path / "run", "--resample", 1)["passed"]
+    assert not any(
+        one["violated"] for one in printed(capsys, "attack", tmp_path / "run", "--budget", "quick")["findings"]
+    )

@@ -141,7 +141,7 @@ FORESTS = (".json", ".ubj", ".txt")
 
 def is_forest(model: str) -> bool:
     """Whether what was typed after --model is the file of a forest."""
-    return model.lower().endswith(FORESTS)
+    return model == "credit-forest" or model.lower().endswith(FORESTS)
 
 
 def default_attribution(model: str) -> str:

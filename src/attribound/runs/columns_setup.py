@@ -42,14 +42,16 @@ def prepare_columns(
     model = load_model(config.model, config.arch, trust=trust)
     if not isinstance(model, ForestScores):
         raise ArgumentError(f"--change columns is for forests (.json, .ubj, .txt), got {config.model}")
-    asked, words = config.columns or Asked(), dict(model.explainer.forest.words)
+    words = dict(model.explainer.forest.words)
+    asked = msgspec.structs.replace(config.columns or Asked(), words=words)
     data = open_data(config.data, cells=Cells(missing=True, words=words))
     if not isinstance(data, Arrays) or len(data.shape) != 1:
         raise ArgumentError(f"expected a table (csv:FILE, parquet:FILE or npz:FILE) for a forest, got {config.data}")
     check_columns(data.features, model, config.model)
     shap = shap_of(model, data.features)
-    units, source = _units(asked.scale, data, shap, fixed=_known("fixed", asked.fixed, shap))
-    full = msgspec.structs.replace(asked, units=units, source=source, whole=_whole(asked.whole, shap), words=words)
+    asked = _with_codebook(asked, data)
+    units, source = _units(asked, data, shap)
+    full = msgspec.structs.replace(asked, units=units, source=source, whole=_whole(asked.whole, shap))
     say(f"one unit: {source}")
     doubt = _doubt(data, shap)
     if doubt:
@@ -66,6 +68,17 @@ def prepare_columns(
     )
     _try_first(ColumnsAsker(shap, full, target=_target(config.target, shap)), data)
     return whole, Job(whole, trust, None, labelled=not doubt)
+
+
+def _with_codebook(asked: Asked, data: Dataset) -> Asked:
+    """What is asked, with what the data's codebook states: words, columns that cannot move, whole numbers."""
+    stated = {name: data.codebook[name] for name in data.features}
+    return msgspec.structs.replace(
+        asked,
+        words={name: one.words for name, one in stated.items() if one.words} | asked.words,
+        fixed=tuple(dict.fromkeys((*asked.fixed, *(name for name, one in stated.items() if one.fixed)))),
+        whole=asked.whole or tuple(name for name, one in stated.items() if one.whole),
+    )
 
 
 def _doubt(data: Dataset, shap: TreeShap) -> str:
@@ -94,10 +107,10 @@ def _whole(names: Sequence[str], shap: TreeShap) -> tuple[str, ...]:
     return tuple(_known("whole", names, shap))
 
 
-def _units(scale: str, data: Arrays, shap: TreeShap, *, fixed: Sequence[str]) -> tuple[tuple[float, ...], str]:
+def _units(asked: Asked, data: Arrays, shap: TreeShap) -> tuple[tuple[float, ...], str]:
     """By column, and what one unit is, in words."""
-    forest = shap.forest
-    listed = np.array(forest.categorical)
+    forest, scale, fixed = shap.forest, asked.scale, _known("fixed", asked.fixed, shap)
+    listed = np.array(forest.categorical) | np.isin(forest.names, list(asked.words))
     if scale == "percent":
         units, source = np.ones(len(forest.names)), "1 % of the cell's own value"
     elif scale == "std":
@@ -116,7 +129,8 @@ def _units(scale: str, data: Arrays, shap: TreeShap, *, fixed: Sequence[str]) ->
 
 def _deviations(data: Arrays) -> tuple[FloatArray, str]:
     if data.scale is not None:
-        return data.scale.double().numpy(), "one standard deviation, of the table that ?scale= names"
+        named = "as the codebook states it" if data.codebook.columns else "of the table that ?scale= names"
+        return data.scale.double().numpy(), f"one standard deviation, {named}"
     if len(data) < 2:
         raise ArgumentError("one row has no standard deviation: state units with --scale FILE, or ?scale=TRAINING.csv")
     return column_moments(data.rows())[1], f"one standard deviation, of all {len(data):,} rows of {data.name}"

@@ -189,21 +189,30 @@ class Gate:
         """What was found, and what it says, in words."""
         asked, sure = self.asked, self.asked.sure
         word = "passed" if self.passed else "FAILED"
+        wanted = f"a share of {exact_text(asked.share)}" + (" of the population" if asked.population else "")
         found = [
-            f"{word}: {self.certified} of {self.inputs} inputs ({percent(self.share)}) are certified for {asked.words}"
-            f"; asked for: a share of {exact_text(asked.share)}" + (" of the population." if asked.population else "."),
-            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure}.",
+            f"{word}: {self._found}; asked for: {wanted}.",
+            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure}."
+            if self.alpha
+            else f"These inputs: exact, for each of the {self.certified}; no probability is involved.",
             f"All such inputs: if these are an independent random sample, at least {percent(self.population)} of the "
             f"population they come from are truly robust, with confidence {sure}.",
         ]
         rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
         return [*found, *([f"Not certified: {rest}."] if rest else []), *(remark.text for remark in self._remarks())]
 
+    @property
+    def _found(self) -> str:
+        """What holds for how many."""
+        if self.config.columns is not None:
+            return f"for {self.certified} of {self.inputs} rows ({percent(self.share)}) {self.asked.words}"
+        return f"{self.certified} of {self.inputs} inputs ({percent(self.share)}) are certified for {self.asked.words}"
+
     def _remarks(self) -> list[Remark]:
         repeated = f"{self.repeated} record(s) repeat the input of another one, and count again here."
         return [
             *remarks.violated(self.counts.get("violated", 0)),
-            remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous),
+            *([remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous)] if self.alpha else []),
             *([] if self.config.changes else [remarks.what_epsilon_counts(self.config.size)]),
             *([Remark(repeated, "warning")] if self.repeated else []),
             *(Remark(f"{claim}.", "warning") for claim in self.claims),

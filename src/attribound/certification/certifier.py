@@ -263,7 +263,7 @@ def certify(
 
     Args:
         field: a bounded attribution, e.g. `Unit(Saliency(model))`; or a model, with `method`.
-        x: one input: a tensor or array of any shape, a picture file, an opened picture; for a batch use `certify_batch`.
+        x: one input: a tensor or array of any shape, a picture file, an opened picture; a batch is for `certify_batch`.
         target: class to explain, by number or name; None: the predicted class.
         noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x.
         method: of a model given as `field`, as after `--attribution`: "saliency", "gradcam", ...; its maps are scaled

@@ -4,7 +4,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import msgspec
@@ -60,6 +60,8 @@ class Work(ABC):
     on how many workers there are.
     """
 
+    data: Dataset
+
     @abstractmethod
     def outcome(self, task: Task) -> Outcome:
         """Do one task."""
@@ -67,9 +69,11 @@ class Work(ABC):
     @final
     def run(self, task: Task) -> Outcome:
         """Do one task; whatever goes wrong with it becomes its record."""
-        started = time.perf_counter()
+        started, name = time.perf_counter(), self.data.input_name(task.item)
         try:
-            return self.outcome(task)
+            outcome = self.outcome(task)
+            subject = msgspec.structs.replace(outcome.record.subject, input=name)
+            return replace(outcome, record=msgspec.structs.replace(outcome.record, subject=subject))
         except Exception as error:  # one bad input may not stop a run
             message = str(error) if isinstance(error, AttriboundError) else f"{type(error).__name__}: {error}"
             return Outcome(
@@ -77,6 +81,7 @@ class Work(ABC):
                 Failure(
                     item=task.item,
                     part=task.part,
+                    input=name,
                     message=" ".join(message.split()) or type(error).__name__,
                     seconds=time.perf_counter() - started,
                     passing=isinstance(error, MemoryError)

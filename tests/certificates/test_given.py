@@ -53,7 +53,7 @@ def test_a_model_and_the_name_of_a_method_are_the_field(model, photo):
 def test_a_picture_that_is_changed_is_said(model, photo):
     model.input_size = 20
     try:
-        with pytest.warns(AttriboundWarning, match=r"32 x 32 pixels; .* \(the size that the model states\)"):
+        with pytest.warns(AttriboundWarning, match=r"1 picture of 32 x 32 .* \(the size that the model states\)"):
             certificate = ab.certify(model, Image.open(photo), method="saliency", noise=NOISE, samples=16)
         with pytest.warns(AttriboundWarning, match=r"cut to the centre 20 x 20"):
             assert same(certificate, ab.certify(model, photo, method="saliency", noise=NOISE, samples=16))

@@ -71,9 +71,7 @@ class Work(ABC):
         """Do one task; whatever goes wrong with it becomes its record."""
         started, name = time.perf_counter(), self.data.input_name(task.item)
         try:
-            outcome = self.outcome(task)
-            subject = msgspec.structs.replace(outcome.record.subject, input=name)
-            return replace(outcome, record=msgspec.structs.replace(outcome.record, subject=subject))
+            return _named(self.outcome(task), name)
         except Exception as error:  # one bad input may not stop a run
             message = str(error) if isinstance(error, AttriboundError) else f"{type(error).__name__}: {error}"
             return Outcome(
@@ -89,6 +87,15 @@ class Work(ABC):
                     or "allocate memory" in message,
                 ),
             )
+
+
+def _named(outcome: Outcome, name: str) -> Outcome:
+    """The outcome of an input that people call so."""
+    record = outcome.record
+    if isinstance(record, Failure):
+        return outcome
+    subject = msgspec.structs.replace(record.subject, input=name)
+    return replace(outcome, record=msgspec.structs.replace(record, subject=subject))
 
 
 @final

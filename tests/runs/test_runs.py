@@ -13,9 +13,10 @@ from attribound.errors import ArgumentError, AttriboundError, FieldError, Stored
 from attribound.models import load_shipped
 from attribound.runs import Store, summarise
 from attribound.runs.engines import Local
+from attribound.runs.job import Job
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job, Worker
+from attribound.runs.work import Worker
 from tests.runs.conftest import CONFIG, records
 
 

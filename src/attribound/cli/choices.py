@@ -103,7 +103,8 @@ MODELS = (
     *("mnist-cnn", "mnist-cnn-noise", "mnist-cnn-consistency", "mnist-cnn-trades", "mnist-cnn-ig-norm"),
     *("mnist-cnn-igr", "mnist-cnn-trades-noise"),
     *("cifar10-resnet20", "cifar10-resnet20-noise", "cifar10-resnet20-consistency"),
-    *("cifar10-resnet20-trades", "cifar10-resnet20-igr", "credit-forest"),
+    *("cifar10-resnet20-adversarial", "cifar10-resnet20-trades"),
+    *("cifar10-resnet20-ig-norm", "cifar10-resnet20-igr", "credit-forest"),
 )
 """Shipped models: `attribound.models.SHIPPED`."""
 

@@ -22,7 +22,9 @@ SHIPPED = {
     "cifar10-resnet20": "resnet20",
     "cifar10-resnet20-noise": "resnet20",
     "cifar10-resnet20-consistency": "resnet20",
+    "cifar10-resnet20-adversarial": "resnet20",
     "cifar10-resnet20-trades": "resnet20",
+    "cifar10-resnet20-ig-norm": "resnet20",
     "cifar10-resnet20-igr": "resnet20",
     "credit-forest": "forest",
 }

@@ -162,7 +162,7 @@ class Broken(torch.nn.Module):
 
 
 def test_a_failing_model_is_an_error_record(monkeypatch) -> None:
-    monkeypatch.setattr("attribound.runs.work.open_model", lambda *_, **__: Broken().eval())
+    monkeypatch.setattr("attribound.runs.job.open_model", lambda *_, **__: Broken().eval())
     worker = Worker(Job(replace(CONFIG, noise="uniform:20")))
     monkeypatch.setattr(worker.data, "input", lambda _: torch.ones(1, 28, 28))
     record = worker.run(Task(0, True)).record

@@ -1,6 +1,6 @@
 """The gate for column tolerances: does what is kept hold far enough for enough rows?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -10,6 +10,7 @@ from attribound.errors import ArgumentError, StoredDataError
 from attribound.rounding import exact_text
 from attribound.runs.columns_proved import ProvedColumns, prove_columns
 from attribound.runs.gate import Confident, Gate, GatedInput
+from attribound.runs.records import input_of
 from attribound.runs.store import Store
 from attribound.tolerances.columns.words import size_text, together
 
@@ -71,7 +72,8 @@ def judge_columns(path: Path, asked: AskedKept) -> Gate:
         wanted = AskedKept(**{**vars(asked), "unit": config.columns.unit})
         cases, inputs = list[GatedInput](), list[str]()
         for one in prove_columns(store.columns(), config):
-            cases.append(_case(one, asked, violated))
+            record = one if isinstance(one, Failure) else one.record
+            cases.append(replace(_case(one, asked, violated), input=input_of(record)))
             inputs += [] if isinstance(one, Failure) else [one.record.input_sha256]
         noted = store.recall("inputs")
     expected = max(noted if isinstance(noted, int) else 0, config.items or 0)

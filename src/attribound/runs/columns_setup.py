@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 
 from attribound import checks as check
+from attribound.certification.reopen import open_field
 from attribound.certification.suspicions import check_columns
-from attribound.data import Arrays, Dataset, label_doubt, open_data
+from attribound.data import Arrays, Dataset, Unlabelled, label_doubt, open_data
 from attribound.data.cells import Cells
 from attribound.data.table import column_moments
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
@@ -21,7 +22,8 @@ from attribound.forests.statements import decide, make_statements
 from attribound.models import load_model
 from attribound.models.forest import ForestScores, shap_of
 from attribound.runs.config import RunConfig
-from attribound.runs.work import Job, class_of
+from attribound.runs.job import Job, Opened
+from attribound.runs.work import class_of
 from attribound.tolerances.columns.asker import ColumnsAsker
 from attribound.tolerances.columns.record import PART, Asked
 
@@ -67,7 +69,8 @@ def prepare_columns(
         data_sha256=data.sha256(),
     )
     _try_first(ColumnsAsker(shap, full, target=_target(config.target, shap)), data)
-    return whole, Job(whole, trust, None, labelled=not doubt)
+    known = Opened(Unlabelled(data) if doubt else data, open_field(whole.subject, model), model.pinned_sha256)
+    return whole, Job(whole, trust, None, labelled=not doubt, opened=known)
 
 
 def _with_codebook(asked: Asked, data: Dataset) -> Asked:

@@ -5,47 +5,15 @@ import json
 
 import msgspec
 import numpy as np
-import pyarrow
 import pytest
 import xgboost
 
 from attribound.cli.app import run
 from attribound.runs import Store
 from attribound.runs.columns_proved import prove_columns
-
-WORDS = ("rent", "own", "free")
-NAMES = ("age", "amount", "housing", "months")
-ROWS = 12
-
-
-def table(seed, rows):
-    """Applicants with words, numbers and a few missing cells; and whether they paid."""
-    rng = np.random.default_rng(seed)
-    age, months = rng.integers(20, 70, rows).astype(float), rng.integers(6, 60, rows).astype(float)
-    amount, housing = np.round(rng.lognormal(8, 0.6, rows), 1), rng.integers(0, 3, rows)
-    score = (age - 45) / 15 - (amount - 3000) / 2500 + np.array([-1.0, 0.8, 0.2])[housing] - (months - 30) / 20
-    age[::7] = np.nan
-    return {"age": age, "amount": amount, "housing": housing, "months": months}, score + rng.normal(size=rows) > 0
-
-
-def train(path, *, seed=0, words=True, rounds=12):
-    columns, paid = table(1, 500)
-    codes = pyarrow.DictionaryArray.from_arrays(pyarrow.array(columns["housing"], pyarrow.int32()), WORDS)
-    arrow = {name: pyarrow.array(columns[name]) for name in NAMES} | ({"housing": codes} if words else {})
-    data = xgboost.DMatrix(pyarrow.table(arrow), paid.astype(int), enable_categorical=words)
-    options = {"objective": "binary:logistic", "max_depth": 3, "nthread": 1, "seed": seed, "subsample": 0.8}
-    xgboost.train(options, data, rounds).save_model(path)
-
-
-def write(path, *, seed=2, rows=ROWS, **cells):
-    columns, paid = table(seed, rows)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*NAMES, "paid"])
-        for place in range(rows):
-            row = {name: columns[name][place] for name in NAMES} | {"housing": WORDS[columns["housing"][place]]}
-            row |= {name: value for name, value in cells.items() if place == 0}
-            writer.writerow(["" if value != value else value for value in row.values()] + [int(paid[place])])
+from attribound.runs.store import copy_run
+from attribound.runs.tasks import Outcome
+from tests.runs.applicants import NAMES, ROWS, WORDS, ask, printed, records, refused, train, write
 
 
 @pytest.fixture(scope="module")
@@ -56,34 +24,10 @@ def work(tmp_path_factory):
     return folder
 
 
-def ask(folder, out, *more, model="credit.ubj", data="people.csv?label=paid"):
-    words = ["tolerance", "--model", folder / model, "--data", f"csv:{folder / data}", "--workers", 1, "--out", out]
-    return run([str(word) for word in (*words, *more)])
-
-
 @pytest.fixture(scope="module")
 def done(work):
     assert ask(work, work / "run") == 0
     return work / "run"
-
-
-def records(path):
-    with Store.read_any(path) as store:
-        return [msgspec.structs.replace(one, seconds=0.0, seal="") for one in store.columns()]
-
-
-def printed(capsys, *words):
-    capsys.readouterr()
-    assert run([*map(str, words), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def refused(capsys, code):
-    out, err = capsys.readouterr()
-    lines = [line for line in err.splitlines() if line.startswith("error: ")]
-    assert (code, out, len(lines)) == (2, "", 1)
-    assert "Traceback" not in err
-    return lines[0]
 
 
 def test_a_record_per_row_in_the_words_of_the_table(done, work):
@@ -176,3 +120,114 @@ def test_forged_records_are_doubted_without_the_model(done, forge):
     proved = next(iter(prove_columns([sealed], config)))
     assert set(proved.doubts) - {"has no seal"}
     assert proved.record.parts[0].reach == 0.0
+
+
+def test_forged_records_are_found_by_searching_again(done, work, tmp_path, capsys):
+    """A forger who changes everything that a record holds about a reach cannot change the model."""
+    copy_run(done, tmp_path / "forged")
+    with Store.append(tmp_path / "forged") as store:
+        for record in list(store.columns()):
+            first = record.parts[0]
+            wider = tuple(None if ends is None else (None, None) for ends in first.intervals)
+            names = {name: dict.fromkeys(known, True) for name, known in first.alternatives.items()}
+            free = {"reach": None, "nearest": None, "after": None, "score": None, "absent": (None,) * len(NAMES)}
+            store.add(Outcome(record.item, changed(record, intervals=wider, alternatives=names, **free)))
+    assert run(["verify", str(tmp_path / "forged")]) == 0
+    capsys.readouterr()
+    assert run(["verify", str(tmp_path / "forged"), "--resample", "3", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert all(any("reach" in line for line in lines) for lines in found["problems"].values())
+    assert len(found["problems"]) == 3
+
+
+def test_another_table_and_another_model_are_refused(done, work, tmp_path, capsys):
+    write(tmp_path / "others.csv", seed=3)
+    data = f"csv:{tmp_path / 'others.csv'}?label=paid"
+    assert run(["verify", str(done), "--data", data]) == 1
+    train(tmp_path / "other.ubj", seed=4)
+    capsys.readouterr()
+    code = run(["verify", str(done), "--resample", "1", "--model", str(tmp_path / "other.ubj")])
+    assert "its hash differs" in refused(capsys, code)
+
+
+def test_gate(done, capsys):
+    reaches = sorted(one.together.size for one in records(done))
+    passing = reaches[ROWS // 4] * 0.999
+    gate = ["gate", str(done), "--keep", "first"]
+    assert run([*gate, "--reach", str(passing), "--share", "0.7"]) == 0
+    assert "rows (75.0 %) the first reason holds at" in capsys.readouterr().out
+    # A change as large as the reach itself breaks it: it does not hold there.
+    assert run([*gate, "--reach", repr(reaches[ROWS // 4]), "--share", "0.7"]) == 1
+    capsys.readouterr()
+    assert "expected --keep first" in refused(
+        capsys, run(["gate", str(done), "--keep", "class", "--reach", "1", "--share", "0.5"])
+    )
+
+
+def test_compare_two_versions_of_a_model(done, work, tmp_path, capsys):
+    train(work / "later.ubj", seed=9)
+    assert ask(work, tmp_path / "later", model="later.ubj") == 0
+    found = printed(capsys, "compare", done, tmp_path / "later")
+    assert sum(found["counts"].values()) == ROWS
+    assert found["counts"]["same"] < ROWS
+    before, after = records(done), records(tmp_path / "later")
+    other = sum(one.reasons[0] != two.reasons[0] for one, two in zip(before, after, strict=True))
+    assert found["counts"]["other reason"] == other
+
+
+def test_attacks_find_nothing_inside_and_the_library_agrees(done, capsys):
+    findings = printed(capsys, "attack", done, "--budget", "quick")["findings"]
+    assert len(findings) == ROWS
+    assert all(one["points"] > 500 and not one["violated"] for one in findings)
+    assert all(one["confirmed"] for one in findings if one["reach"] is not None)
+
+
+def test_attacks_find_false_claims_and_close_the_gate(done, work, tmp_path, capsys):
+    copy_run(done, tmp_path / "false")
+    with Store.append(tmp_path / "false") as store:
+        for record in list(store.columns()):
+            first = record.parts[0]
+            wider = tuple(None if ends is None else (None, None) for ends in first.intervals)
+            names = {name: dict.fromkeys(known, True) for name, known in first.alternatives.items()}
+            free = {"reach": None, "nearest": None, "after": None, "score": None, "absent": (None,) * len(NAMES)}
+            store.add(Outcome(record.item, changed(record, intervals=wider, alternatives=names, **free)))
+    assert run(["attack", str(tmp_path / "false"), "--budget", "quick"]) == 1
+    assert "found false" in capsys.readouterr().err
+    assert run(["gate", str(tmp_path / "false"), "--keep", "first", "--reach", "0.001", "--share", "0"]) == 1
+
+
+def test_what_is_asked(work, tmp_path, capsys):
+    more = ["--keep", "stays:2", "--size", "each", "--fixed", "age,housing", "--whole", "months", "--missing"]
+    assert ask(work, tmp_path / "run", *more, "--items", 4) == 0
+    for record in records(tmp_path / "run"):
+        assert [part.reason for part in record.parts] == list(record.reasons[:2])
+        assert (record.units[0], record.units[2]) == (0.0, 0.0)
+        for part in record.parts:
+            moved = part.nearest or record.row
+            assert moved[0] == record.row[0]
+            assert moved[3] is None or moved[3] == int(moved[3])
+    assert printed(capsys, "verify", tmp_path / "run", "--resample", 2)["passed"]
+    (tmp_path / "units.json").write_text(json.dumps(dict.fromkeys(NAMES, 2.0)))
+    for number, scale in enumerate(("percent", tmp_path / "units.json")):
+        assert ask(work, tmp_path / f"scaled{number}", "--scale", scale, "--items", 2) == 0
+        assert printed(capsys, "verify", tmp_path / f"scaled{number}", "--resample", 2)["passed"]
+    first = records(tmp_path / "scaled0")[1]
+    assert first.units[1] == pytest.approx(first.row[1] / 100)
+
+
+def test_a_search_that_ends_early_says_at_least(work, tmp_path):
+    assert ask(work, tmp_path / "run", "--nodes", 1) == 0
+    known = [one.together for one in records(tmp_path / "run")]
+    assert not all(part.exact for part in known)
+
+
+def test_the_shipped_forest_and_its_applicants(tmp_path, capsys):
+    words = ["tolerance", "--model", "credit-forest", "--data", "credit-sample", "--items", "2", "--workers", "1"]
+    assert run([*words, "--out", str(tmp_path / "run")]) == 0
+    for record in records(tmp_path / "run"):
+        assert record.row[record.names.index("housing")] in record.asked.words["housing"]
+        assert "credit_amount" in record.asked.whole
+    assert printed(capsys, "verify", tmp_path / "run", "--resample", 1)["passed"]
+    assert not any(
+        one["violated"] for one in printed(capsys, "attack", tmp_path / "run", "--budget", "quick")["findings"]
+    )

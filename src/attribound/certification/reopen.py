@@ -21,6 +21,7 @@ from attribound.forests import TreeShap
 from attribound.hashes import input_hash, model_hash
 from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_model
 from attribound.models.forest import FOREST_SUFFIXES, shap_of
+from attribound.models.shipped import weights_folder
 from attribound.noise import Noise, parse_noise
 
 _DATA_ONLY = (".safetensors", ".onnx", *FOREST_SUFFIXES)
@@ -107,6 +108,11 @@ class Opener:
             raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs")
         data = open_data(named.data, cells=cells)
         return shap_of(model, data.features), data
+
+    def model_file(self, subject: Subject) -> Path:
+        """The file of a subject's model."""
+        name = _named(subject, self._model, self._arch, self._data).model
+        return Path(str(weights_folder() / f"{name}.ubj")) if name in SHIPPED else Path(name)
 
     def _network(self, named: Subject) -> nn.Module:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")

@@ -140,8 +140,8 @@ FORESTS = (".json", ".ubj", ".txt")
 
 
 def is_forest(model: str) -> bool:
-    """Whether what was typed after --model is a forest: a file, or the shipped one."""
-    return model.lower().endswith(FORESTS) or model == "credit-forest"
+    """Whether what was typed after --model is the file of a forest."""
+    return model == "credit-forest" or model.lower().endswith(FORESTS)
 
 
 def default_attribution(model: str) -> str:

@@ -1,7 +1,7 @@
 """`tolerance`: everyday changes of whole data sets."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -95,20 +95,9 @@ def tolerance(
 
     method = attribution or default_attribution(model)
     changes = tuple(one.strip() for one in change or ("columns" if is_forest(model) else "everyday",))
-    columns = None
-    if "columns" in changes:
-        _check_columns(changes, method)
-        columns = _asked(
-            keep=keep,
-            size=size,
-            scale=scale,
-            fixed=fixed,
-            whole=whole,
-            missing=missing,
-            threshold=threshold,
-            nodes=nodes,
-            seconds=seconds,
-        )
+    options: dict[str, Any] = {"keep": keep, "size": size.value, "scale": scale, "missing": missing}
+    options |= {"fixed": fixed, "whole": whole, "threshold": threshold, "boxes": nodes, "seconds": seconds}
+    columns = _asked(changes, method, options)
     config = RunConfig(
         model=model,
         data=data,
@@ -156,39 +145,17 @@ def _default_maps(method: str) -> tuple[str, ...]:
     return default_maps(method)
 
 
-def _check_columns(changes: tuple[str, ...], method: str) -> None:
+def _asked(changes: tuple[str, ...], method: str, options: dict[str, Any]) -> "Asked | None":
+    """What is asked about columns; None if nothing is."""
+    if "columns" not in changes:
+        return None
     if len(changes) > 1:
         raise ArgumentError(f"expected --change columns alone, got it with {len(changes) - 1} other(s)")
     if method != "treeshap":
         raise ArgumentError(f"expected --attribution treeshap with --change columns, got {method!r}")
-
-
-def _asked(
-    *,
-    keep: str,
-    size: SizeName,
-    scale: str,
-    fixed: str,
-    whole: str,
-    missing: bool,
-    threshold: float,
-    nodes: int,
-    seconds: float,
-) -> "Asked":
-    """What is asked about columns."""
     from attribound.tolerances.columns.record import Asked
 
-    return Asked(
-        keep=keep,
-        size=size.value,
-        scale=scale,
-        fixed=_names(fixed),
-        whole=_names(whole),
-        missing=missing,
-        threshold=threshold,
-        boxes=nodes,
-        seconds=seconds,
-    )
+    return Asked(**options | {name: _names(options[name]) for name in ("fixed", "whole")})
 
 
 def _names(typed: str) -> tuple[str, ...]:

@@ -182,7 +182,8 @@ def tune(
     needs training with noise first, or a denoiser: --denoiser scans every level with and without one. Draws are of
     another stream than those of `certify`: what is chosen here by looking is certified afresh.
     """
-    check_words(attribution=attribution or "", maps=maps or (), data=[data], model=model)
+    method = attribution or default_attribution(model)
+    check_words(attribution=method, maps=maps or (), data=[data], model=model)
     from attribound import tuning
     from attribound.certification.suspicions import check_columns
     from attribound.cli import console
@@ -192,10 +193,8 @@ def tune(
     from attribound.models import Denoised, load_denoiser, load_model
     from attribound.noise import units_of
 
-    method = attribution or default_attribution(model)
     _check_levels(level or ())
-    target = None if out is None else check_target(out)
-    source = open_data(data)
+    target, source = None if out is None else check_target(out), open_data(data)
 
     def plain(network: "Network") -> "Field":
         return make_field(network, method, bound, maps=maps or None, units=units_of(source.scale))

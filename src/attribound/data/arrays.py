@@ -31,6 +31,7 @@ class Arrays(Dataset):
         codebook: Codebook | None = None,
         problems: Mapping[int, str] | None = None,
         exact: np.ndarray | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         """Wrap tensors.
 
@@ -44,11 +45,12 @@ class Arrays(Dataset):
             codebook: what is known about the features.
             problems: what is wrong with inputs that cannot be used, told when they are asked for.
             exact: (N, F) rows of a table in float64, as they are written.
+            names: of the inputs, one each; empty if they have none.
         """
         if labels is not None and len(images) != len(labels):
             raise ArgumentError(f"{name} has {len(images)} inputs but {len(labels)} labels")
         self._images, self._labels = images, None if labels is None else labels.long()
-        self._problems, self._exact = dict(problems or {}), exact
+        self._problems, self._exact, self._names = dict(problems or {}), exact, tuple(names)
         self.name, self.features, self.scale = name, tuple(features), scale
         self.codebook = codebook or Codebook()
         self.classes = tuple(classes) or _numbers(self._labels, name)
@@ -96,6 +98,10 @@ class Arrays(Dataset):
         if self._labels is None:
             raise StoredDataError(f"{self.name} has no labels")
         return self._labels[torch.as_tensor(indices)]
+
+    def input_name(self, index: int) -> str:
+        """Its name, where inputs have any."""
+        return self._names[index] if self._names else ""
 
     def sha256(self) -> str:
         """Fingerprint of inputs and labels."""

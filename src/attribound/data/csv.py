@@ -45,8 +45,8 @@ def _check_names(path: Path, names: list[str]) -> None:
 def _rows(path: Path, rows: Iterator[list[str]], names: list[str], columns: Columns, cells: Cells) -> Table:
     numbers = {name: place for place, name in enumerate(names)}
     places = [numbers[name] for name in columns.inputs]
-    label = None if columns.label is None else numbers[columns.label]
-    values, labels, problems = array("d"), [], {}
+    texts = {numbers[name]: list[str]() for name in (columns.label, columns.id) if name is not None}
+    values, problems = array("d"), {}
     stored, nothing = size_of(path), array("d", [np.nan]) * len(places)
     for number, row in enumerate(row for row in rows if row):
         # A row may be one letter long and still stand for a number per column.
@@ -60,10 +60,12 @@ def _rows(path: Path, rows: Iterator[list[str]], names: list[str], columns: Colu
                 if isinstance(value, str):
                     problems.setdefault(number, value)
                 values.append(np.nan if isinstance(value, str) else value)
-        if label is not None:
-            labels.append(row[label].strip() if label < len(row) else "")
+        for place, text in texts.items():
+            text.append(row[place].strip() if place < len(row) else "")
     matrix = np.array(values).reshape(-1, len(places))
-    return check_numbers(Table(path, columns.inputs, matrix, None if label is None else tuple(labels), problems), cells)
+    labels = None if columns.label is None else tuple(texts[numbers[columns.label]])
+    ids = () if columns.id is None else tuple(texts[numbers[columns.id]])
+    return check_numbers(Table(path, columns.inputs, matrix, labels, problems, ids), cells)
 
 
 def _is_number(cell: str) -> bool:

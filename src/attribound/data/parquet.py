@@ -34,15 +34,16 @@ def read_parquet(path: Path, choose: Choose, cells: Cells) -> Table:
                 if _is_number(file.schema_arrow.field(name).type):
                     values[:, place] = _numbers(file.read(columns=[name]).column(0))
                 elif name in cells.words:  # other text would be unfolded for nothing
-                    values[:, place] = _coded(name, _labels(path, name), cells, problems)
-        labels = None if columns.label is None else _labels(path, columns.label)
+                    values[:, place] = _coded(name, _words(path, name), cells, problems)
+        labels = None if columns.label is None else _words(path, columns.label)
+        ids = () if columns.id is None else _words(path, columns.id)
     except StoredDataError:
         raise
     except Exception as error:  # whatever a foreign file makes pyarrow raise
         raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
     if not cells.missing:
         problems = {int(row): "it lacks a number" for row in np.flatnonzero(~np.isfinite(values).all(axis=1))}
-    return check_numbers(Table(path, columns.inputs, values, labels, problems), cells)
+    return check_numbers(Table(path, columns.inputs, values, labels, problems, ids), cells)
 
 
 def _coded(name: str, words: tuple[str, ...], cells: Cells, problems: dict[int, str]) -> np.ndarray:
@@ -59,8 +60,8 @@ def _stored_bytes(metadata: Any) -> int:
     return sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
 
 
-def _labels(path: Path, name: str) -> tuple[str, ...]:
-    """The label column, each different word once: a word of a megabyte may stand in a million rows."""
+def _words(path: Path, name: str) -> tuple[str, ...]:
+    """A column as text, each different word once: a word of a megabyte may stand in a million rows."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(path, read_dictionary=[name]) as file:

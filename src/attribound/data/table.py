@@ -19,7 +19,7 @@ from attribound.errors import ArgumentError, StoredDataError
 from attribound.file_quota import shown
 
 _WHOLE = re.compile(r"\d{1,9}(?:\.0*)?", re.ASCII)
-TABLE_OPTIONS = ("label", "classes", "drop", "columns", "codebook", "scale", "standardise")
+TABLE_OPTIONS = ("label", "id", "classes", "drop", "columns", "codebook", "scale", "standardise")
 
 
 @final
@@ -33,6 +33,7 @@ class Table:
         values: (N, F) numbers, NaN where there was none.
         labels: text of the label column, None without one.
         problems: what is wrong with a row, by its number.
+        ids: text of the column that names the rows; empty without one.
     """
 
     path: Path
@@ -40,15 +41,17 @@ class Table:
     values: np.ndarray
     labels: tuple[str, ...] | None
     problems: Mapping[int, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()
 
 
 @final
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are wanted: those of the inputs, in order, and that of the labels."""
+    """Which columns are wanted: those of the inputs, in order, that of the labels, that of the rows' names."""
 
     inputs: tuple[str, ...]
     label: str | None = None
+    id: str | None = None
 
 
 Choose = Callable[[Path, Sequence[str]], Columns]
@@ -59,8 +62,8 @@ ReadTable = Callable[[Path, Choose, Cells], Table]
 def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
     """The data set of a table.
 
-    `label=COLUMN` names the labels and `classes=A,B` their order; `drop=A,B` leaves columns out,
-    `columns=A,B` takes these in this order. `scale=FILE` learns
+    `label=COLUMN` names the labels and `classes=A,B` their order; `id=COLUMN` names the rows; `drop=A,B` leaves
+    columns out, `columns=A,B` takes these in this order. `scale=FILE` learns
     each column's standard deviation from another table as the unit of noise, inputs keep their own units;
     `codebook=FILE` states titles, units, scales and the words of categories;
     `standardise=FILE` also rescales the inputs to mean 0 and deviation 1, for models that were trained so.
@@ -69,7 +72,8 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         raise ArgumentError("expected ?scale= or ?standardise=, not both")
     if typed.text("drop") and typed.text("columns"):
         raise ArgumentError("expected ?drop= or ?columns=, not both")
-    chosen = partial(_chosen, label=typed.text("label"), drop=typed.words("drop"), stated=tuple(typed.words("columns")))
+    asked = Asked(typed.text("label"), typed.text("id"), typed.words("drop"), tuple(typed.words("columns")))
+    chosen = partial(_chosen, asked=asked)
     codebook = Codebook.of(typed.text("codebook"))
     cells = typed.cells.with_words({name: one.words for name, one in codebook.columns.items() if one.words})
     table = read(Path(typed.where), chosen, cells)
@@ -93,6 +97,7 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         codebook=codebook,
         problems=table.problems,
         exact=values,
+        names=table.ids,
     )
 
 
@@ -104,21 +109,30 @@ def noise_scale(codebook: Codebook, names: Sequence[str]) -> torch.Tensor | None
     return torch.from_numpy(np.where([bool(codebook[name].words) for name in names], 0.0, scales))
 
 
-def _chosen(
-    path: Path, names: Sequence[str], *, label: str | None, drop: Sequence[str], stated: Sequence[str]
-) -> Columns:
-    """The stated columns in their order, or every column but the labels and those to leave out."""
-    found, left_out = set(names), set(drop)
+@final
+@dataclass(frozen=True)
+class Asked:
+    """Columns by name, as typed after the question mark."""
+
+    label: str | None
+    id: str | None
+    drop: Sequence[str]
+    stated: tuple[str, ...]
+
+
+def _chosen(path: Path, names: Sequence[str], *, asked: Asked) -> Columns:
+    """The stated columns in their order, or every column but labels, names of rows and those to leave out."""
+    found, apart = set(names), [name for name in (asked.label, asked.id) if name]
     if len(found) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise StoredDataError(f"{shown(path)} has two columns {twice!r}")
-    for name in (*([label] if label else []), *drop, *stated):
+    for name in (*apart, *asked.drop, *asked.stated):
         if name not in found:
             raise StoredDataError(f"{shown(path)} has no column {name!r}; it has {', '.join(names)}")
-    inputs = tuple(stated) or tuple(name for name in names if name != label and name not in left_out)
+    inputs = asked.stated or tuple(name for name in names if name not in {*apart, *asked.drop})
     if not inputs:
         raise StoredDataError(f"{shown(path)} has no columns of numbers")
-    return Columns(inputs, label)
+    return Columns(inputs, asked.label, asked.id)
 
 
 def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str], ordered: bool) -> Columns:

@@ -97,7 +97,15 @@ def _column_words(stored: dict[str, Any]) -> tuple[str, ...]:
     return shown
 
 
-_BY_NODE = ("right_children", "split_indices", "split_conditions", "default_left", "sum_hessian", "base_weights")
+_BY_NODE = (
+    "parents",
+    "right_children",
+    "split_indices",
+    "split_conditions",
+    "default_left",
+    "sum_hessian",
+    "base_weights",
+)
 
 
 def _check_trees(model: dict[str, Any], columns: int, sizes: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ def column_rows(one: ProvedColumns | Failure) -> dict[str, Any]:
     record = one.record
     shown = {key: value for key, value in msgspec.to_builtins(record).items() if key not in _INTERNAL}
     return shown | {
+        "input": record.subject.input,
         "model": record.subject.model,
         "row": dict(zip(record.names, record.row, strict=True)),
         "contributions": dict(zip(record.names, record.contributions, strict=True)),

@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 
 from attribound import checks as check
+from attribound.certification.reopen import open_field
 from attribound.certification.suspicions import check_columns
-from attribound.data import Arrays, Dataset, label_doubt, open_data
+from attribound.data import Arrays, Dataset, Unlabelled, label_doubt, open_data
 from attribound.data.cells import Cells
 from attribound.data.table import column_moments
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
@@ -21,7 +22,8 @@ from attribound.forests.statements import decide, make_statements
 from attribound.models import load_model
 from attribound.models.forest import ForestScores, shap_of
 from attribound.runs.config import RunConfig
-from attribound.runs.work import Job, class_of
+from attribound.runs.job import Job, Opened
+from attribound.runs.work import class_of
 from attribound.tolerances.columns.asker import ColumnsAsker
 from attribound.tolerances.columns.record import PART, Asked
 from attribound.tolerances.columns.sheet import called_of
@@ -43,15 +45,16 @@ def prepare_columns(
     model = load_model(config.model, config.arch, trust=trust)
     if not isinstance(model, ForestScores):
         raise ArgumentError(f"--change columns is for forests (.json, .ubj, .txt), got {config.model}")
-    forest_words = dict(model.explainer.forest.words)
-    data = open_data(config.data, cells=Cells(missing=True, words=forest_words))
+    words = dict(model.explainer.forest.words)
+    asked = msgspec.structs.replace(config.columns or Asked(), words=words)
+    data = open_data(config.data, cells=Cells(missing=True, words=words))
     if not isinstance(data, Arrays) or len(data.shape) != 1:
         raise ArgumentError(f"expected a table (csv:FILE, parquet:FILE or npz:FILE) for a forest, got {config.data}")
     check_columns(data.features, model, config.model)
     shap = shap_of(model, data.features)
-    asked = _informed(config.columns or Asked(), data, shap)
-    units, source = _units(asked.scale, data, shap, fixed=asked.fixed)
-    full = msgspec.structs.replace(asked, units=units, source=source, words=forest_words | asked.words)
+    asked = _with_codebook(asked, data)
+    units, source = _units(asked, data, shap)
+    full = msgspec.structs.replace(asked, units=units, source=source, whole=_whole(asked.whole, shap))
     say(f"one unit: {source}")
     doubt = _doubt(data, shap)
     if doubt:
@@ -67,23 +70,21 @@ def prepare_columns(
         data_sha256=data.sha256(),
     )
     _try_first(ColumnsAsker(shap, full, target=_target(config.target, shap)), data)
-    return whole, Job(whole, trust, None, labelled=not doubt)
+    known = Opened(Unlabelled(data) if doubt else data, open_field(whole.subject, model), model.pinned_sha256)
+    return whole, Job(whole, trust, None, labelled=not doubt, opened=known)
 
 
-def _informed(asked: Asked, data: Arrays, shap: TreeShap) -> Asked:
-    """What is asked, with what the data's codebook says about the columns."""
-    book = data.codebook.check(shap.forest.names)
-    columns = book.columns.items()
-    fixed = [*_known("fixed", asked.fixed, shap), *(name for name, column in columns if column.fixed)]
-    whole = [*_whole(asked.whole, shap), *(name for name, column in columns if column.whole)]
+def _with_codebook(asked: Asked, data: Dataset) -> Asked:
+    """What is asked, with what the data's codebook states: words, columns that cannot move, whole numbers."""
+    stated = {name: data.codebook[name] for name in data.features}
     return msgspec.structs.replace(
         asked,
-        fixed=tuple(dict.fromkeys(fixed)),
-        whole=tuple(dict.fromkeys(whole)),
-        words={name: column.words for name, column in columns if column.words},
-        called=called_of(book),
+        words={name: one.words for name, one in stated.items() if one.words} | asked.words,
+        fixed=tuple(dict.fromkeys((*asked.fixed, *(name for name, one in stated.items() if one.fixed)))),
+        whole=asked.whole or tuple(name for name, one in stated.items() if one.whole),
+        called=called_of(data.codebook),
         classes=data.classes,
-        noun=book.noun,
+        noun=data.codebook.noun,
     )
 
 
@@ -113,10 +114,10 @@ def _whole(names: Sequence[str], shap: TreeShap) -> tuple[str, ...]:
     return tuple(_known("whole", names, shap))
 
 
-def _units(scale: str, data: Arrays, shap: TreeShap, *, fixed: Sequence[str]) -> tuple[tuple[float, ...], str]:
+def _units(asked: Asked, data: Arrays, shap: TreeShap) -> tuple[tuple[float, ...], str]:
     """By column, and what one unit is, in words."""
-    forest = shap.forest
-    listed = np.array(forest.categorical)
+    forest, scale, fixed = shap.forest, asked.scale, _known("fixed", asked.fixed, shap)
+    listed = np.array(forest.categorical) | np.isin(forest.names, list(asked.words))
     if scale == "percent":
         units, source = np.ones(len(forest.names)), "1 % of the cell's own value"
     elif scale == "std":
@@ -135,9 +136,8 @@ def _units(scale: str, data: Arrays, shap: TreeShap, *, fixed: Sequence[str]) ->
 
 def _deviations(data: Arrays) -> tuple[FloatArray, str]:
     if data.scale is not None:
-        stated = data.codebook.scales(data.features) is not None
-        source = "the scale of each column that the codebook states" if stated else "of the table that ?scale= names"
-        return data.scale.double().numpy(), source if stated else f"one standard deviation, {source}"
+        named = "as the codebook states it" if data.codebook.columns else "of the table that ?scale= names"
+        return data.scale.double().numpy(), f"one standard deviation, {named}"
     if len(data) < 2:
         raise ArgumentError("one row has no standard deviation: state units with --scale FILE, or ?scale=TRAINING.csv")
     return column_moments(data.rows())[1], f"one standard deviation, of all {len(data):,} rows of {data.name}"

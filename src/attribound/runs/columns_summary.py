@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from attribound.certificates.record import Failure
+from attribound.certificates.subject import called
 from attribound.rounding import lower_quantile, percent, round_down
 from attribound.runs.columns_proved import prove_columns
 from attribound.runs.config import RunConfig
@@ -87,7 +88,10 @@ class ColumnsSummary:
             "messages": self.messages,
             "statements": [one.to_json() for one in self.places],
             "first_reasons": dict(self.first.most_common()),
-            "fragile": [{"item": one.item, "reach": one.together.reach, "words": _words(one)} for one in self.fragile],
+            "fragile": [
+                {"item": one.item, "input": one.subject.input, "reach": one.together.reach, "words": _words(one)}
+                for one in self.fragile
+            ],
             "doubtful": self.doubtful,
             "seconds": self.seconds,
         }
@@ -107,7 +111,7 @@ class ColumnsSummary:
         reasons = ", ".join(f"{column} ({count})" for column, count in self.first.most_common(_NOTES))
         found += [f"First reasons: {reasons}."] if reasons else []
         found += ["The rows that break first:"] if self.fragile else []
-        found += [f"  row {one.item}: {_words(one)}" for one in self.fragile]
+        found += [f"  {called(one.item, one.subject.input)}: {_words(one)}" for one in self.fragile]
         found += [
             f"row {key}: {doubt}: it counts as proving nothing" for key, doubt in [*self.doubtful.items()][:_NOTES]
         ]

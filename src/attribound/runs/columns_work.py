@@ -4,10 +4,12 @@ from typing import final
 
 from attribound.data import Arrays, Unlabelled
 from attribound.errors import StoredDataError
+from attribound.fields.base import innermost
 from attribound.forests.ensemble import FloatArray
 from attribound.models.forest import shap_of
+from attribound.runs.job import Job
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job, Work, class_of, model_of
+from attribound.runs.work import Work, class_of
 from attribound.tolerances.columns.asker import ColumnsAsker
 
 
@@ -16,10 +18,10 @@ class Searching(Work):
     """Asks about one row after another."""
 
     def __init__(self, job: Job) -> None:
-        config, self.data = job.config, job.data()
+        config, opened = job.config, job.open()
         assert config.columns is not None
-        target = class_of(config.target)
-        shap = shap_of(model_of(job, self.data.shape), self.data.features)
+        self.data, target = opened.data, class_of(config.target)
+        shap = shap_of(innermost(opened.field).model, self.data.features)
         self.asker = ColumnsAsker(
             shap, config.columns, target=target if isinstance(target, int) else None, subject=config.subject
         )

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, final
@@ -14,11 +14,13 @@ from attribound.bounds.gate import false_most, share_lower
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.explain import FIDELITY, unfaithful
 from attribound.certificates.record import Failure, shown_claims
+from attribound.certificates.subject import called
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs import remarks
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.records import input_of
 from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
@@ -104,11 +106,12 @@ class GatedInput:
     outcome: Outcome
     reason: str = ""
     seconds: float = 0.0
+    input: str = ""
 
     @property
     def name(self) -> str:
         """What the case is called."""
-        return "inputs without a record" if self.item is None else f"item {self.item}"
+        return "inputs without a record" if self.item is None else called(self.item, self.input)
 
 
 @final
@@ -189,21 +192,30 @@ class Gate:
         """What was found, and what it says, in words."""
         asked, sure = self.asked, self.asked.sure
         word = "passed" if self.passed else "FAILED"
+        wanted = f"a share of {exact_text(asked.share)}" + (" of the population" if asked.population else "")
         found = [
-            f"{word}: {self.certified} of {self.inputs} inputs ({percent(self.share)}) are certified for {asked.words}"
-            f"; asked for: a share of {exact_text(asked.share)}" + (" of the population." if asked.population else "."),
-            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure}.",
+            f"{word}: {self._found}; asked for: {wanted}.",
+            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure}."
+            if self.alpha
+            else f"These inputs: exact, for each of the {self.certified}; no probability is involved.",
             f"All such inputs: if these are an independent random sample, at least {percent(self.population)} of the "
             f"population they come from are truly robust, with confidence {sure}.",
         ]
         rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
         return [*found, *([f"Not certified: {rest}."] if rest else []), *(remark.text for remark in self._remarks())]
 
+    @property
+    def _found(self) -> str:
+        """What holds for how many."""
+        if self.config.columns is not None:
+            return f"for {self.certified} of {self.inputs} rows ({percent(self.share)}) {self.asked.words}"
+        return f"{self.certified} of {self.inputs} inputs ({percent(self.share)}) are certified for {self.asked.words}"
+
     def _remarks(self) -> list[Remark]:
         repeated = f"{self.repeated} record(s) repeat the input of another one, and count again here."
         return [
             *remarks.violated(self.counts.get("violated", 0)),
-            remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous),
+            *([remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous)] if self.alpha else []),
             *([] if self.config.changes else [remarks.what_epsilon_counts(self.config.size)]),
             *([Remark(repeated, "warning")] if self.repeated else []),
             *(Remark(f"{claim}.", "warning") for claim in self.claims),
@@ -229,7 +241,7 @@ class Gate:
             "claims": list(self.claims),
             "sentences": self.sentences,
             "not_certified": [
-                {"item": case.item, "outcome": case.outcome, "reason": case.reason}
+                {"item": case.item, "input": case.input, "outcome": case.outcome, "reason": case.reason}
                 for case in self.cases
                 if case.outcome != "certified"
             ],
@@ -243,7 +255,8 @@ def judge(path: Path, asked: Asked) -> Gate:
         cases, alpha, fidelities = list[GatedInput](), config.alpha, list[float]()
         inputs, claims = list[str](), dict[str, None]()
         for one in prove_all(store.records(), config):
-            cases.append(_case(one, asked, violated))
+            record = one if isinstance(one, Failure) else one.record
+            cases.append(replace(_case(one, asked, violated), input=input_of(record)))
             if not isinstance(one, Failure):
                 alpha = max(alpha, one.record.alpha)
                 inputs.append(one.record.input_sha256)

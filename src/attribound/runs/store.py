@@ -5,7 +5,7 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -21,6 +21,7 @@ from attribound.runs.config import RunConfig
 from attribound.runs.connection import SCHEMA, UNREADABLE, connect, locked, why
 from attribound.runs.records import Stored, decode, encode, part_of
 from attribound.runs.tasks import Outcome
+from attribound.tolerances.columns.finding import ColumnsFinding
 from attribound.tolerances.columns.record import ColumnsRecord
 from attribound.tolerances.record import ToleranceRecord
 
@@ -29,6 +30,7 @@ _FILE, _LOCK = "run.sqlite", "lock.sqlite"
 _MOST_NUMBERS = 50_000_000
 """A stored picture never has more values than this: a small file may not unpack into all memory."""
 _Kind = TypeVar("_Kind", Record, ToleranceRecord, ColumnsRecord)
+_Found = TypeVar("_Found")
 _PATIENCE_SECONDS = 30.0
 """No single row takes longer to find; whoever made it so means no good."""
 
@@ -183,6 +185,12 @@ class Store:
             for name, values in pictures.items():
                 self._add_picture(finding.item, name, values)
 
+    def add_columns_finding(self, item: int, found: Sequence[ColumnsFinding]) -> None:
+        """Store what attacks found on the statements about one row."""
+        with self._writing():
+            text = msgspec.json.encode(found).decode()
+            self._connection.execute("INSERT OR REPLACE INTO findings VALUES (?, ?)", (item, text))
+
     def note(self, key: str, value: Any) -> None:
         """Remember a fact about the run."""
         with self._writing():
@@ -252,10 +260,17 @@ class Store:
 
     def findings(self) -> dict[int, Finding]:
         """What attacks found, by item."""
-        found: dict[int, Finding] = {}
+        return self._findings(Finding)
+
+    def columns_findings(self) -> dict[int, list[ColumnsFinding]]:
+        """What attacks found on statements about rows, by item."""
+        return self._findings(list[ColumnsFinding])
+
+    def _findings(self, kind: type[_Found]) -> dict[int, _Found]:
+        found: dict[int, _Found] = {}
         for item, text in self._select("SELECT item, finding FROM findings ORDER BY item"):
             try:
-                found[int(item)] = msgspec.json.decode(text, type=Finding)
+                found[int(item)] = msgspec.json.decode(text, type=kind)
             except (msgspec.MsgspecError, TypeError, UnicodeDecodeError) as error:
                 raise StoredDataError(f"{self.path} holds a broken finding (item {item}): {error}") from None
         return found

@@ -143,6 +143,10 @@ def test_demo_table(tmp_path, capsys) -> None:
     assert "worst found" in out
     assert "cold" in out
     assert "class and" in out
+    assert "credit: 50 of 50" in err
+    assert "The first reason stays first against every change" in out
+    assert "The nearest change that makes" in out
+    assert (tmp_path / "report-credit.html").exists()
     assert "uniform: 1 of 1" in err  # plain lines where there is no terminal
 
 

@@ -1,4 +1,4 @@
-"""The main job, ready to run: ordinary runs of real images, pixels and patches, an ordinary audit, and pictures."""
+"""The main job, ready to run: ordinary runs of real images, an ordinary audit, pictures, and a credit decision."""
 
 import json
 import shutil
@@ -18,21 +18,29 @@ from attribound.certification.reopen import Opener
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.files import write_whole
 from attribound.progress import Stages
+from attribound.report.columns.page import write_page
 from attribound.report.figures import plots
 from attribound.report.page import write_report
-from attribound.rounding import lower_quantile
+from attribound.rounding import exact_text, lower_quantile
 from attribound.runs import RunConfig, Store, is_run
 from attribound.runs.audit import audit_run
+from attribound.runs.columns_setup import prepare_columns
+from attribound.runs.columns_summary import summarise_columns
 from attribound.runs.engines import Local
+from attribound.runs.job import Job
 from attribound.runs.runner import prepare, run
 from attribound.runs.stored_maps import smoothed_map
 from attribound.runs.summary import Summary, summarise
 from attribound.runs.work import cores
 from attribound.threads import limited
+from attribound.tolerances.columns.record import PART, Asked
+from attribound.tolerances.columns.sheet import sheet_of
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
 PHOTO_ARCH = "efficientnet-lite0"
+FOREST, APPLICANTS = "credit-forest", "credit-sample"
 CELLS = (0.5, 0.3)
+SIZES = (0.1, 0.25, 0.5)
 ROWS_PER_PICTURE, ATTACKED = 4, 3
 _ITEMS_PER_WORKER = 4
 """A process is started for every four images: starting it takes about as long as certifying them."""
@@ -117,7 +125,7 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
 
 @limited(1)
 def run_demo(
-    out: Path, configs: Mapping[str, RunConfig], progress: Stages, attacked: str = ""
+    out: Path, configs: Mapping[str, RunConfig], progress: Stages, attacked: str = "", *, credit: bool = False
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
 
@@ -126,6 +134,7 @@ def run_demo(
         configs: the runs, by the names of their folders.
         progress: called with (what, images done, images in all).
         attacked: which of them is attacked.
+        credit: end with a credit decision.
 
     Returns:
         The runs and the JSON summary.
@@ -136,9 +145,13 @@ def run_demo(
     findings = _attack_a_few(out / attacked, progress) if attacked else []
     runs = [_read(out / name) for name in configs]
     reports = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
+    decided = decide_credit(out / "credit", progress) if credit else None
+    if decided is not None:
+        reports["credit"] = str(write_page(out / "credit", out / "report-credit.html"))
     summary: dict[str, Any] = {
         "runs": [one.to_json() for one in runs],
         "attacks": [finding.row() for finding in findings],
+        "credit": decided,
         "reports": reports,
         "out": str(out),
         "seconds": time.perf_counter() - started,
@@ -147,9 +160,35 @@ def run_demo(
     return runs, summary
 
 
+def decide_credit(folder: Path, progress: Stages) -> dict[str, Any]:
+    """The embedded applicants, exactly: how far their first reasons hold, and the letter of the first refused."""
+    started = time.perf_counter()
+    config = RunConfig(model=FOREST, data=APPLICANTS, changes=(PART,), columns=Asked())
+    _run(folder, *prepare_columns(config), progress)
+    with Store.read_any(folder) as store:
+        records = [record for record in store.columns() if not isinstance(record, Failure)]
+        summary = summarise_columns(store)
+    reaches = summary.places[0].reaches
+    refused = next(record for record in records if record.prediction == 1)
+    return {
+        "model": FOREST,
+        "data": APPLICANTS,
+        "items": summary.rows,
+        "exact": summary.places[0].exact,
+        "held": {exact_text(size): sum(reach > size for reach in reaches) for size in SIZES},
+        "median_reach": lower_quantile(reaches, 0.5),
+        "item": refused.item,
+        "letter": sheet_of(refused).letter(),
+        "seconds": time.perf_counter() - started,
+    }
+
+
 def _certify(folder: Path, config: RunConfig, progress: Stages) -> None:
+    _run(folder, *prepare(config), progress)
+
+
+def _run(folder: Path, config: RunConfig, job: Job, progress: Stages) -> None:
     """An ordinary run in place of the last demo's."""
-    config, job = prepare(config)
     if is_run(folder):
         _remove_old(folder)
     with Store.create(folder, config) as store:
@@ -160,7 +199,7 @@ def _certify(folder: Path, config: RunConfig, progress: Stages) -> None:
 
 def _remove_old(folder: Path) -> None:
     """Make room; a run that no demo wrote is somebody's work."""
-    with Store.read(folder) as store:
+    with Store.read_any(folder) as store:
         if store.recall(_OURS) is not True:
             raise StoredDataError(f"{folder} is a run that no demo wrote: choose another --out")
     shutil.rmtree(folder)

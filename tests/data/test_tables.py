@@ -159,7 +159,7 @@ def test_a_codebook_reads_words_and_states_units(kind, tmp_path) -> None:
     assert (data.classes, data.label(0), data.label(1)) == (("no", "yes"), 1, 0)
     assert data.scale.tolist() == [10, 0, 0], "categories and fixed columns get no noise"
     assert data.codebook["age"].text(30.0) == "30 years"
-    with pytest.raises(StoredDataError, match="item 2 of .* column 'job' is 'pilot', expected a category"):
+    with pytest.raises(StoredDataError, match=r"item 2 of .* column 'job' is 'pilot', expected a category"):
         data.input(2)
 
 

@@ -11,7 +11,6 @@ from attribound import checks as check
 from attribound.certification.reopen import open_field
 from attribound.certification.suspicions import check_columns
 from attribound.data import Arrays, Dataset, Unlabelled, label_doubt, open_data
-from attribound.data.cells import Cells
 from attribound.data.table import column_moments
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.file_quota import read_bytes, shown
@@ -45,8 +44,9 @@ def prepare_columns(
     if not isinstance(model, ForestScores):
         raise ArgumentError(f"--change columns is for forests (.json, .ubj, .txt), got {config.model}")
     words = dict(model.explainer.forest.words)
+    config = msgspec.structs.replace(config, words=words)
     asked = msgspec.structs.replace(config.columns or Asked(), words=words)
-    data = open_data(config.data, cells=Cells(missing=True, words=words))
+    data = open_data(config.data, cells=config.cells)
     if not isinstance(data, Arrays) or len(data.shape) != 1:
         raise ArgumentError(f"expected a table (csv:FILE, parquet:FILE or npz:FILE) for a forest, got {config.data}")
     check_columns(data.features, model, config.model)

@@ -38,7 +38,7 @@ class DataCheck:
         config = store.config
         if not config.data_sha256:
             return None
-        source = opener.source(config.data)
+        source = opener.source(config.data, config.cells)
         labelled = any(one.label is not None for one in store.stored() if not isinstance(one, Failure))
         problems = []
         if source.sha256() != config.data_sha256:

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from attribound.certification.reopen import open_field, open_model
 from attribound.data import Dataset, Unlabelled, open_data
-from attribound.data.cells import Cells
 from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded
 from attribound.hashes import model_hash
@@ -54,8 +53,7 @@ class Job:
         if self.opened is not None:
             return self.opened
         config = self.config
-        cells = None if config.columns is None else Cells(missing=True, words=config.columns.words)
-        data = open_data(config.data, cells=cells)
+        data = open_data(config.data, cells=config.cells)
         model = _model(self, data.shape)
         sha256 = model_hash(model)
         if config.model_sha256 not in ("", sha256):

@@ -7,6 +7,7 @@ from attribound.certificates.record import Failure
 from attribound.certification.reopen import Opener
 from attribound.forests.libraries import library_of
 from attribound.runs.columns_proved import prove_columns
+from attribound.runs.job import cells_of
 from attribound.runs.store import Store
 from attribound.tolerances.columns.attack import ColumnsAttack
 from attribound.tolerances.columns.finding import ColumnsFinding
@@ -35,7 +36,7 @@ def audit_columns(
     """
     with Store.append(path) as store:
         config = store.config
-        shap, _ = opener.table(config.subject, config.cells)
+        shap, _ = opener.table(config.subject, cells_of(config))
         forest = shap.forest
         library = library_of(opener.model_file(config.subject), library=forest.library, outputs=forest.outputs)
         if library is None:

@@ -11,6 +11,7 @@ from attribound.errors import AttriboundError
 from attribound.runs.check import RunCheck
 from attribound.runs.columns_proved import prove_columns
 from attribound.runs.columns_work import row_of
+from attribound.runs.job import cells_of
 from attribound.runs.store import Store
 from attribound.runs.tolerance_check import unfinished
 from attribound.tolerances.columns.again import search_again
@@ -36,7 +37,7 @@ def check_columns_run(
     opener, found = opener or Opener(), RunCheck()
     with Store.read_any(path) as store:
         config = store.config
-        opened = opener.table(config.subject, config.cells) if resample or opener.names_data else None
+        opened = opener.table(config.subject, cells_of(config)) if resample or opener.names_data else None
         fine = []
         for one in prove_columns(store.columns(), config):
             found.records += 1

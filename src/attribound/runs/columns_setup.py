@@ -21,7 +21,7 @@ from attribound.forests.statements import decide, make_statements
 from attribound.models import load_model
 from attribound.models.forest import ForestScores, shap_of
 from attribound.runs.config import RunConfig
-from attribound.runs.job import Job, Opened
+from attribound.runs.job import Job, Opened, cells_of
 from attribound.runs.work import class_of
 from attribound.tolerances.columns.asker import ColumnsAsker
 from attribound.tolerances.columns.record import PART, Asked
@@ -46,7 +46,7 @@ def prepare_columns(
     words = dict(model.explainer.forest.words)
     config = msgspec.structs.replace(config, words=words)
     asked = msgspec.structs.replace(config.columns or Asked(), words=words)
-    data = open_data(config.data, cells=config.cells)
+    data = open_data(config.data, cells=cells_of(config))
     if not isinstance(data, Arrays) or len(data.shape) != 1:
         raise ArgumentError(f"expected a table (csv:FILE, parquet:FILE or npz:FILE) for a forest, got {config.data}")
     check_columns(data.features, model, config.model)

@@ -8,7 +8,6 @@ from msgspec import Struct
 from attribound.bounds.budgets import Budget
 from attribound.certificates.statements.base import COSINES, EPSILONS
 from attribound.certificates.subject import Subject
-from attribound.data.cells import Cells
 from attribound.errors import StoredDataError
 from attribound.tolerances.columns.record import PART, Asked
 
@@ -109,11 +108,6 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def size(self) -> str:
         """What epsilon counts, in words."""
         return Budget(self.units).measure
-
-    @property
-    def cells(self) -> Cells | None:
-        """How cells of the table are read; None: as numbers."""
-        return None if self.words is None else Cells(missing=True, words=self.words)
 
     @property
     def kind(self) -> str:

@@ -57,5 +57,4 @@ def test_lightgbm_with_words_of_a_data_frame(tmp_path):
     )
     forest = Forest(tmp_path / "words.txt")
     assert dict(plain.words) == {}
-    assert list(forest.words.values()) == [tuple(one) for one in words]
-    assert list(forest.words) == [name for name, listed in zip(forest.names, forest.categorical, strict=True) if listed]
+    assert dict(forest.words) == {"Column_4": tuple(words[0]), "Column_5": tuple(words[1])}

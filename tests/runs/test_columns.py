@@ -231,3 +231,16 @@ def test_the_shipped_forest_and_its_applicants(tmp_path, capsys):
     assert not any(
         one["violated"] for one in printed(capsys, "attack", tmp_path / "run", "--budget", "quick")["findings"]
     )
+
+
+def test_certify_a_forest_on_a_table_with_words(work, tmp_path, capsys):
+    where = work / "people.csv"
+    words = ["certify", "--model", work / "credit.ubj", "--data", f"csv:{where}?label=paid&scale={where}"]
+    words += ["--noise", "gaussian:0.25", "--reasons", 2, "--samples", 600, "--items", 2, "--workers", 1]
+    assert run([*map(str, words), "--out", str(tmp_path / "run")]) == 0
+    shown = printed(capsys, "show", tmp_path / "run")
+    config = shown["config"]
+    assert config["attribution"] == "treeshap"
+    assert [unit > 0 for unit in config["units"]] == [True, True, False, True]  # there is nothing between two words
+    assert shown["counts"] == {"certified": 2}
+    assert printed(capsys, "verify", tmp_path / "run", "--resample", 1)["passed"]

@@ -103,26 +103,3 @@ def test_columns_are_for_forests_and_tables(work, tmp_path, capsys):
     assert "--change columns is for forests" in refused(capsys, run([*words, "treeshap", "--out", str(tmp_path / "r")]))
     words = ["tolerance", "--model", str(work / "credit.ubj"), "--data", "mnist-sample", "--out", str(tmp_path / "r")]
     assert "expected a table" in refused(capsys, run(words))
-
-
-def test_certify_a_forest_at_the_command_line(work, tmp_path, capsys):
-    train(work / "numbers.ubj", words=False, rounds=6)
-    lines = (work / "people.csv").read_text().replace("rent", "0").replace("own", "1").replace("free", "2").splitlines()
-    (work / "numbers.csv").write_text("\n".join(line for line in lines if not line.startswith(",")) + "\n")
-    where = work / "numbers.csv"
-    words = [
-        "certify",
-        "--model",
-        work / "numbers.ubj",
-        "--data",
-        f"csv:{where}?label=paid&scale={where}",
-        "--reasons",
-        2,
-    ]
-    words += ["--noise", "gaussian:0.25", "--samples", 600, "--items", 2, "--workers", 1, "--out", tmp_path / "run"]
-    assert run([*map(str, words)]) == 0
-    capsys.readouterr()
-    assert run(["show", str(tmp_path / "run"), "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["config"]["attribution"] == "treeshap"
-    assert len(shown["config"]["units"]) == len(NAMES)

@@ -10,7 +10,7 @@ import msgspec
 from torch import Tensor, nn
 
 from attribound.certificates.subject import Subject
-from attribound.data import Dataset, fitted, open_data, runs_code
+from attribound.data import Dataset, cells_for, fitted, open_data, runs_code
 from attribound.data.cells import Cells
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import Bounded, make_field, names_code
@@ -95,7 +95,7 @@ class Opener:
         x = open_input(_found(named, source) if self._data else named, source)
         return field, x
 
-    def table(self, subject: Subject, cells: Cells) -> tuple[TreeShap, Dataset]:
+    def table(self, subject: Subject, cells: Cells | None) -> tuple[TreeShap, Dataset]:
         """The forest and the table of a subject; a forest with another hash is refused.
 
         Args:
@@ -118,7 +118,8 @@ class Opener:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")
         if key not in self._networks:
             plain = load_model(named.model, named.arch, trust=self._trust)
-            source = self._sources[named.data] = fitted(named.data, self.source(named.data), plain).data
+            source = fitted(named.data, self.source(named.data, cells_for(plain)), plain).data
+            self._sources[named.data] = source
             self._networks[key] = behind_denoiser(plain, named, source.shape)
         return self._networks[key]
 
@@ -127,11 +128,11 @@ class Opener:
         """Whether the user repeated the data."""
         return self._data is not None
 
-    def source(self, spec: str) -> Dataset:
-        """The data that the user repeated, or else those of a spec."""
+    def source(self, spec: str, cells: Cells | None = None) -> Dataset:
+        """The data that the user repeated, or else those of a spec; `cells`: how cells of a table are read."""
         spec = self._data or spec
         if spec not in self._sources:
-            self._sources[spec] = open_data(spec)
+            self._sources[spec] = open_data(spec, cells=cells)
         return self._sources[spec]
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 
 from attribound.certificates.record import Failure
 from attribound.certification.reopen import Opener
-from attribound.data.cells import Cells
 from attribound.forests.libraries import library_of
 from attribound.runs.columns_proved import prove_columns
+from attribound.runs.job import cells_of
 from attribound.runs.store import Store
 from attribound.tolerances.columns.attack import ColumnsAttack
 from attribound.tolerances.columns.finding import ColumnsFinding
-from attribound.tolerances.columns.record import Asked
 
 
 def audit_columns(
@@ -37,8 +36,7 @@ def audit_columns(
     """
     with Store.append(path) as store:
         config = store.config
-        cells = Cells(missing=True, words=(config.columns or Asked()).words)
-        shap, _ = opener.table(config.subject, cells)
+        shap, _ = opener.table(config.subject, cells_of(config))
         forest = shap.forest
         library = library_of(opener.model_file(config.subject), library=forest.library, outputs=forest.outputs)
         if library is None:

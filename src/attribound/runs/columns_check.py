@@ -7,16 +7,16 @@ from pathlib import Path
 from attribound.certificates.record import Failure
 from attribound.certification.reopen import Opener
 from attribound.data import Dataset
-from attribound.data.cells import Cells
 from attribound.errors import AttriboundError
 from attribound.runs.check import RunCheck
 from attribound.runs.columns_proved import prove_columns
 from attribound.runs.columns_work import row_of
+from attribound.runs.job import cells_of
 from attribound.runs.store import Store
 from attribound.runs.tolerance_check import unfinished
 from attribound.tolerances.columns.again import search_again
 from attribound.tolerances.columns.asker import row_hash
-from attribound.tolerances.columns.record import PART, Asked, ColumnsRecord
+from attribound.tolerances.columns.record import PART, ColumnsRecord
 
 
 def check_columns_run(
@@ -37,8 +37,7 @@ def check_columns_run(
     opener, found = opener or Opener(), RunCheck()
     with Store.read_any(path) as store:
         config = store.config
-        cells = Cells(missing=True, words=(config.columns or Asked()).words)
-        opened = opener.table(config.subject, cells) if resample or opener.names_data else None
+        opened = opener.table(config.subject, cells_of(config)) if resample or opener.names_data else None
         fine = []
         for one in prove_columns(store.columns(), config):
             found.records += 1

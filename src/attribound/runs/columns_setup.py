@@ -11,7 +11,6 @@ from attribound import checks as check
 from attribound.certification.reopen import open_field
 from attribound.certification.suspicions import check_columns
 from attribound.data import Arrays, Dataset, Unlabelled, label_doubt, open_data
-from attribound.data.cells import Cells
 from attribound.data.table import column_moments
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.file_quota import read_bytes, shown
@@ -22,7 +21,7 @@ from attribound.forests.statements import decide, make_statements
 from attribound.models import load_model
 from attribound.models.forest import ForestScores, shap_of
 from attribound.runs.config import RunConfig
-from attribound.runs.job import Job, Opened
+from attribound.runs.job import Job, Opened, cells_of
 from attribound.runs.work import class_of
 from attribound.tolerances.columns.asker import ColumnsAsker
 from attribound.tolerances.columns.record import PART, Asked
@@ -46,8 +45,9 @@ def prepare_columns(
     if not isinstance(model, ForestScores):
         raise ArgumentError(f"--change columns is for forests (.json, .ubj, .txt), got {config.model}")
     words = dict(model.explainer.forest.words)
+    config = msgspec.structs.replace(config, words=words)
     asked = msgspec.structs.replace(config.columns or Asked(), words=words)
-    data = open_data(config.data, cells=Cells(missing=True, words=words))
+    data = open_data(config.data, cells=cells_of(config))
     if not isinstance(data, Arrays) or len(data.shape) != 1:
         raise ArgumentError(f"expected a table (csv:FILE, parquet:FILE or npz:FILE) for a forest, got {config.data}")
     check_columns(data.features, model, config.model)

@@ -33,6 +33,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
+        words: of a forest, by column the categories that its file names; None: cells of a table are numbers.
         changes: specs of everyday changes: a run of tolerances, one record per input and change; empty: certificates.
         columns: what is asked about the columns of a table: a run of exact tolerances, one record per row.
         scanned: how many of the changes are scanned, and share alpha.
@@ -68,6 +69,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bound: str = "unit"
     noise: str = "gaussian:0.5"
     units: tuple[float, ...] | None = None
+    words: dict[str, tuple[str, ...]] | None = None
     changes: tuple[str, ...] = ()
     columns: Asked | None = None
     scanned: int = 0

@@ -54,13 +54,17 @@ class Job:
         if self.opened is not None:
             return self.opened
         config = self.config
-        cells = None if config.columns is None else Cells(missing=True, words=config.columns.words)
-        data = open_data(config.data, cells=cells)
+        data = open_data(config.data, cells=cells_of(config))
         model = _model(self, data.shape)
         sha256 = model_hash(model)
         if config.model_sha256 not in ("", sha256):
             raise AttriboundError(f"{config.model} has changed since the run was prepared: its hash differs")
         return Opened(data if self.labelled else Unlabelled(data), open_field(config.subject, model), sha256)
+
+
+def cells_of(config: RunConfig) -> Cells | None:
+    """How cells of a run's table are read; None: as numbers."""
+    return None if config.words is None else Cells(missing=True, words=config.words)
 
 
 def _model(job: Job, shape: Sequence[int]) -> nn.Module:

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, final
@@ -13,16 +13,17 @@ from attribound import checks as check
 from attribound.bounds.gate import false_most, share_lower
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.explain import FIDELITY, unfaithful
-from attribound.certificates.record import Failure, Record, shown_claims
+from attribound.certificates.record import Failure, shown_claims
+from attribound.certificates.subject import called
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs import remarks
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.records import Stored, input_of
 from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
-from attribound.tolerances.record import ToleranceRecord
 
 Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
 
@@ -104,11 +105,12 @@ class GatedInput:
     outcome: Outcome
     reason: str = ""
     seconds: float = 0.0
+    input: str = ""
 
     @property
     def name(self) -> str:
         """What the case is called."""
-        return "inputs without a record" if self.item is None else f"item {self.item}"
+        return "inputs without a record" if self.item is None else called(self.item, self.input)
 
 
 @final
@@ -229,7 +231,7 @@ class Gate:
             "claims": list(self.claims),
             "sentences": self.sentences,
             "not_certified": [
-                {"item": case.item, "outcome": case.outcome, "reason": case.reason}
+                {"item": case.item, "input": case.input, "outcome": case.outcome, "reason": case.reason}
                 for case in self.cases
                 if case.outcome != "certified"
             ],
@@ -246,11 +248,13 @@ class Judging:
     inputs: list[str] = field(default_factory=list)
     claims: dict[str, None] = field(default_factory=dict)
 
-    def note(self, record: Record | ToleranceRecord) -> None:
-        """Remember what counts for all inputs together."""
-        self.alpha = max(self.alpha, record.alpha)
-        self.inputs.append(record.input_sha256)
-        self.fidelities += [] if record.fidelity is None else [record.fidelity]
+    def take(self, case: GatedInput, record: Stored) -> None:
+        """Keep a case, and what counts for all inputs together."""
+        self.cases.append(replace(case, input=input_of(record)))
+        if not isinstance(record, Failure):
+            self.alpha = max(self.alpha, record.alpha)
+            self.inputs.append(record.input_sha256)
+            self.fidelities += [] if record.fidelity is None else [record.fidelity]
 
     def gate(self, store: Store, asked: Confident, *, maps: str) -> Gate:
         """The outcome; `maps` are the stored ones that the chance level is about."""
@@ -279,9 +283,8 @@ def judge(path: Path, asked: Asked) -> Gate:
         violated = {one.item for one in store.findings().values() if one.violated}
         judging = Judging(store.config.alpha)
         for one in prove_all(store.records(), store.config):
-            judging.cases.append(_case(one, asked, violated))
+            judging.take(_case(one, asked, violated), one if isinstance(one, Failure) else one.record)
             if not isinstance(one, Failure):
-                judging.note(one.record)
                 judging.claims |= dict.fromkeys(filter(None, [one.record.bound.claim]))
         return judging.gate(store, asked, maps="smoothed")
 

@@ -73,11 +73,9 @@ def judge_tolerances(path: Path, asked: AskedReach) -> Gate:
         _check_asked(path, store.config, asked)
         judging = Judging(alpha=0.0)
         for one in prove_tolerances(store.tolerances(), store.config):
-            if (one if isinstance(one, Failure) else one.record).part != asked.change:
-                continue
-            judging.cases.append(_case(one, asked))
-            if isinstance(one, ProvedTolerance):
-                judging.note(one.record)
+            record = one if isinstance(one, Failure) else one.record
+            if record.part == asked.change:
+                judging.take(_case(one, asked), record)
         return judging.gate(store, asked, maps="plain")
 
 

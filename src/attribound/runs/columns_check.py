@@ -8,9 +8,10 @@ from attribound.certificates.record import Failure
 from attribound.certification.reopen import Opener
 from attribound.data import Dataset
 from attribound.errors import AttriboundError
-from attribound.runs.check import RunCheck
+from attribound.runs.check import RunCheck, counted
 from attribound.runs.columns_proved import prove_columns
 from attribound.runs.columns_work import row_of
+from attribound.runs.data_check import DataCheck
 from attribound.runs.job import cells_of
 from attribound.runs.store import Store
 from attribound.runs.tolerance_check import unfinished
@@ -46,8 +47,7 @@ def check_columns_run(
             found.doubt(one.record.item, one.doubts)
             found.doubt(one.record.item, _about_data(one.record, opened[1]) if opened is not None else ())
             fine += [one.record.item] if one.record.item not in found.problems else []
-        if opened is not None and opened[1].sha256() != config.data_sha256:
-            found.whole.append(f"{opened[1].name} is not what it was made from: the hash of the data differs")
+        found.whole += counted(store, DataCheck.of(store, opener) if opened is not None else None)
         found.remarks += unfinished(store, found.records)
         chosen = sorted(random.SystemRandom().sample(fine, min(resample, len(fine))))
         found.resampled, found.eligible = len(chosen), len(fine)

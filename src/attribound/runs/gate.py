@@ -24,6 +24,7 @@ from attribound.runs.records import Stored, input_of
 from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
+from attribound.tolerances.columns.record import ColumnsRecord
 
 Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
 
@@ -260,9 +261,11 @@ class Judging:
     def take(self, case: GatedInput, record: Stored) -> None:
         """Keep a case, and what counts for all inputs together."""
         self.cases.append(replace(case, input=input_of(record)))
-        if not isinstance(record, Failure):
+        if isinstance(record, Failure):
+            return
+        self.inputs.append(record.input_sha256)
+        if not isinstance(record, ColumnsRecord):  # those are exact, about the plain values
             self.alpha = max(self.alpha, record.alpha)
-            self.inputs.append(record.input_sha256)
             self.fidelities += [] if record.fidelity is None else [record.fidelity]
 
     def gate(self, store: Store, asked: Confident, *, maps: str) -> Gate:

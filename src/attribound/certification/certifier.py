@@ -31,6 +31,8 @@ from attribound.certification.arguments import (
 )
 from attribound.certification.request import Until, again, names_of, question_of, recorded
 from attribound.certification.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
+from attribound.changes.base import Change
+from attribound.changes.together import Together
 from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field, innermost
 from attribound.fields.bounded import Bounded, bounded
@@ -43,6 +45,7 @@ from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling import Around, AtPoint, Estimate, Plan, TopK, estimate
+from attribound.sampling.along import Along, family_of
 from attribound.threads import limited
 
 
@@ -52,7 +55,10 @@ class Certifier:
 
     Args:
         field: a bounded attribution, e.g. `Unit(Saliency(model))`.
-        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of the inputs.
+        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of the inputs, or of the changes.
+        changes: what happens to inputs, e.g. ("rotation:10", "zoom:10%"), one after the other: noise is then on the
+            amounts, epsilon is the length of all amounts together, and each counts the amount that it names; empty:
+            noise is on the inputs themselves.
         samples: the most noise draws per input (two draws, or two blocks of a random path, are always taken).
         alpha: with probability at least 1 - alpha everything an input's certificate says is true.
         until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or
@@ -78,6 +84,7 @@ class Certifier:
         field: Field,
         *,
         noise: Noise,
+        changes: Sequence[Change | str] = (),
         samples: int = 4096,
         alpha: float = 1e-3,
         until: Until = None,
@@ -94,6 +101,7 @@ class Certifier:
     ) -> None:
         check_noise(noise)
         self.field, self.noise, self.purpose = with_precision(check_field(field), precision), noise, purpose
+        self.changes = Together(changes) if changes else None
         self.plan = Plan(
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
         )
@@ -151,16 +159,20 @@ class Certifier:
         names_of(self.features, plain.numel())
         for statement in self.statements:
             statement.check_size(plain.numel())
-        family = Around(self.field, chosen, x)
+        family = self.family(x, chosen)
         design = AtPoint(self.noise, chosen_seed, item, self.purpose, self.batch, classes=True)
         statistics = [one for statement in self.statements for one in statement.statistics()]
         result = estimate(family, design, self.plan, plain.shape, statistics, progress=meter(progress, "certify"))
         return self._certificate(result, family, design, peek.prediction, label, plain)
 
+    def family(self, x: Tensor, target: int) -> Around | Along:
+        """The maps that are certified: around an input, or after combinations of changes."""
+        return family_of(self.field, target, x, self.changes, self.batch)
+
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""
         if self._probed != tuple(x.shape):
-            generator, family = stream(Purpose.PROBE, seed, item, 0, x.device), Around(self.field, target, x)
+            generator, family = stream(Purpose.PROBE, seed, item, 0, x.device), self.family(x, target)
             shifts = family.noise(self.noise, probe_rows(self.field), generator)
             self.field = bounded(independent(family, shifts, generator).field)
             self._returned = returned_by(innermost(self.field).model, x, family.inputs(shifts))
@@ -169,7 +181,7 @@ class Certifier:
     def _certificate(
         self,
         result: Estimate,
-        family: Around,
+        family: Around | Along,
         design: AtPoint,
         prediction: int,
         label: int | None,
@@ -182,7 +194,7 @@ class Certifier:
             label=label,
             target=family.target,
             prediction=prediction,
-            dim=family.x.numel(),
+            dim=family.origin.numel(),
             noise=NoiseRecord(law.kind, law.radius, law.sigma, self.noise.budget.units),
             attribution=field.name,
             maps=field.reshaped,
@@ -204,7 +216,8 @@ class Certifier:
             map_shape=tuple(result.map.shape),
             features=self.features or msgspec.UNSET,
             seconds=result.seconds,
-            versions={"attribound": version("attribound"), "torch": str(torch.__version__)},
+            versions={"attribound": version("attribound"), "torch": str(torch.__version__)}
+            | (self.changes.versions if self.changes else {}),
             model_sha256=self.weights,
             input_sha256=input_hash(family.x),
             subject=self._subject(family, design),
@@ -212,7 +225,7 @@ class Certifier:
         record.knowing(result.evidence)
         return Certificate(record, result.map.numpy()).stating(self.epsilons, self.cosines)
 
-    def _subject(self, family: Around, design: AtPoint) -> Subject:
+    def _subject(self, family: Around | Along, design: AtPoint) -> Subject:
         return msgspec.structs.replace(
             self.subject,
             model_sha256=self.weights,
@@ -224,8 +237,9 @@ class Certifier:
             output=self.field.output,
             precision=self.field.precision,
             bound=self.field.spec,
-            noise=self.noise.law(family.x.numel()).spec,
+            noise=self.noise.law(family.origin.numel()).spec,
             units=self.noise.budget.units,
+            changes=msgspec.UNSET if self.changes is None else self.changes.specs,
             seed=design.seed,
         )
 
@@ -262,16 +276,17 @@ def certify(
         field: a bounded attribution, e.g. `Unit(Saliency(model))`.
         x: one input, any shape; for a batch use `certify_batch`.
         target: class to explain, by number or name; None: the predicted class.
-        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x.
+        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x, or of `changes`.
         seed: seed of the draws; None: one that follows from the input.
         item: number of the input; draws depend on (seed, item).
         progress: True for a bar, or a function that is called with (samples done, samples planned).
-        settings: as for `Certifier`: `samples` (4,096 draws at most), `alpha` (0.001: with probability at least
-            1 - alpha everything the certificate says is true), `until` ((cosine, epsilon) or `TopK(k)`: stop sampling
-            once that is decided), `cells` (fractions of the map, e.g. (0.5, 0.3)), `reasons` (how many of the largest
-            features), `features` (names of the map's cells), `classes` (names of the classes), `batch` (most rows per
-            model call), `precision` ("bfloat16": of the model), `threads` (1 as in runs; more may help a large
-            network on an idle machine; None: as torch is set).
+        settings: as for `Certifier`: `changes` (("rotation:10", "zoom:10%"): noise on amounts of changes), `samples`
+            (4,096 draws at most), `alpha` (0.001: with probability at least 1 - alpha everything the certificate says
+            is true), `until` ((cosine, epsilon) or `TopK(k)`: stop sampling once that is decided), `cells` (fractions
+            of the map, e.g. (0.5, 0.3)), `reasons` (how many of the largest features), `features` (names of the map's
+            cells), `classes` (names of the classes), `batch` (most rows per model call), `precision` ("bfloat16": of
+            the model), `threads` (1 as in runs; more may help a large network on an idle machine; None: as torch is
+            set).
     """
     prepared = Certifier(field, noise=noise, **{"intervals": True, **settings})
     return prepared(x, target, seed=seed, item=item, progress=progress)
@@ -313,6 +328,7 @@ def certify_batch(
 def certifier_of(record: Record, field: Bounded, noise: Noise) -> Certifier:
     """What made a record, or would make it again."""
     asked, field = again(Certificate(record)), in_precision(field, record.subject.precision)
+    asked["changes"] = record.subject.changes or ()
     return Certifier(field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked)
 
 

@@ -12,11 +12,12 @@ from attribound.changes.resize import ResizeMethod
 from attribound.changes.rotation import Rotation
 from attribound.changes.saturation import Saturation
 from attribound.changes.shift import Shift
+from attribound.changes.together import Together
 from attribound.changes.words import HiddenWord
 from attribound.changes.zoom import Zoom
 
 __all__ = [
     "Blur", "Brightness", "Change", "Continuous", "Contrast", "Factor", "Finite", "Flip", "Gamma", "HiddenWord",
-    "Jpeg", "Parameter", "ResizeMethod", "Rotation", "Saturation", "Shift", "Warmth", "Zoom", "make_changes", "names",
-    "parse_change", "register",
+    "Jpeg", "Parameter", "ResizeMethod", "Rotation", "Saturation", "Shift", "Together", "Warmth", "Zoom",
+    "make_changes", "names", "parse_change", "register",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from attribound.errors import ArgumentError
+from attribound.rounding import exact_text
 
 
 @final
@@ -50,7 +51,7 @@ class Change(ABC):
     made: ClassVar[str]
     example: ClassVar[str]
     adds_up: ClassVar[bool] = False
-    moves: ClassVar[bool] = False
+    moves: bool = False
 
     @property
     @abstractmethod
@@ -78,6 +79,12 @@ class Change(ABC):
             shape: of x.
         """
         return maps
+
+    def sliding(self) -> "Continuous":
+        """The same change by any real amount, as `Together` makes it."""
+        raise ArgumentError(
+            f"{self.name} has no amounts between its alternatives, so it cannot be combined with others"
+        )
 
     def check(self, x: Tensor) -> None:  # noqa: B027  most changes of one's own fit any input
         """Raise ArgumentError where the change cannot be made to this input."""
@@ -114,6 +121,10 @@ class Continuous(Change):
         """The one parameter, in which windows are counted."""
         return (Parameter(self.name, self.low, self.high),)
 
+    def sliding(self) -> "Continuous":
+        """Itself."""
+        return self
+
     def shown(self, t: float) -> float:
         """The parameter as people count it."""
         return t
@@ -125,7 +136,7 @@ class Continuous(Change):
     @property
     def spec(self) -> str:
         """As people type it."""
-        return f"{self.name}:{self.shown(self.high):g}"
+        return f"{self.name}:{exact_text(self.shown(self.high))}"
 
 
 class Factor(Continuous):

@@ -115,7 +115,7 @@ class _State:
     """The statistics of one estimate."""
 
     def __init__(self, family: Family, design: AtPoint, plan: Plan, statistics: Sequence[Statistic], size: int) -> None:
-        self.field, self.budget = bounded(family.field), design.noise.budget
+        self.field, self.budget, self._stated = bounded(family.field), family.budget(design.noise), family.stated
         self.plan, self.statistics = plan, statistics
         self.norm = next(one for one in statistics if isinstance(one, Norm))
         self.planned = max(plan.samples // family.field.block, 2)
@@ -159,7 +159,7 @@ class _State:
         return share if statistic.anytime or look == 0 else confidence.spend(share, look)
 
     def _evidence(self, facts: Facts) -> Evidence:
-        stated = {type(fact): fact for fact in self.field.stated}
+        stated = {type(fact): fact for fact in self._stated}
         return Evidence(self._law, self.field.limit, {**facts, **stated}, self.budget)
 
 

@@ -137,7 +137,8 @@ def _style(certificate: Certificate, image: FloatArray | None, *, borders: bool 
     if image is not None and certificate.map is not None and images.is_picture(certificate.map):
         shown = channels_first(image)
         channels = {1, 3, *shown.shape[:-2]}
-        if shown.ndim < 2 or certificate.record.dim not in {count * math.prod(shown.shape[-2:]) for count in channels}:
+        fits = certificate.record.dim in {count * math.prod(shown.shape[-2:]) for count in channels}
+        if shown.ndim < 2 or not (fits or certificate.evidence.budget.changes):
             raise ArgumentError(
                 f"expected `image` in the size of the certified input, which has {certificate.record.dim} numbers, got "
                 f"shape {image.shape}"

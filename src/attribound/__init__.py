@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from attribound.changes import Rotation as Rotation
     from attribound.changes import Saturation as Saturation
     from attribound.changes import Shift as Shift
+    from attribound.changes import Together as Together
     from attribound.changes import Warmth as Warmth
     from attribound.changes import Zoom as Zoom
     from attribound.data import register_reader as register_reader
@@ -90,7 +91,7 @@ _HOMES = {
     "Sheet": "tolerances.sheet",
     "tolerance": "tolerances.ask",
     **dict.fromkeys(("Rotation", "Zoom", "Contrast", "Gamma", "Blur", "Saturation", "Brightness"), "changes"),
-    **dict.fromkeys(("Warmth", "Shift", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
+    **dict.fromkeys(("Warmth", "Shift", "Together", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
     **dict.fromkeys(("Function", "Shap"), "fields"),

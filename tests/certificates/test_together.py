@@ -81,9 +81,9 @@ def test_the_amount_named_is_the_unit():
 
 
 def test_no_combination_beats_a_certificate():
-    """40 fields at alpha 0.2, dense search: 14 false or more would come up once in 3,000 times for a sound rule."""
+    """30 fields at alpha 0.2, dense search: 14 false or more would come up once in 1,000 times for a sound rule."""
     rng, false, proved = np.random.default_rng(0), 0, 0
-    for seed in range(40):
+    for seed in range(30):
         field = Split(rng.normal(size=3), rng.uniform(0.5, 2.5), rng.uniform(1.5, math.pi))
         known = dialled(field, samples=64, seed=seed, alpha=0.2, cosines=(0.8,))
         epsilon = known.max_epsilon(0.8)
@@ -94,7 +94,7 @@ def test_no_combination_beats_a_certificate():
         cosines = maps @ plain / np.linalg.norm(maps, axis=1) / np.linalg.norm(plain)
         false += bool((cosines < 0.8 - 1e-12).any())
     assert false < 14
-    assert proved > 20
+    assert proved > 15
 
 
 def test_changes_are_made_in_the_order_given_and_undone_backwards():

@@ -72,6 +72,11 @@ class Family(ABC):
         """What is stated about the field and holds for this family."""
         return self.field.stated
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Libraries besides torch that decide what changed inputs are, with their versions."""
+        return {}
+
     def budget(self, noise: Noise) -> Budget:
         """How large a change of the parameters is."""
         return noise.budget

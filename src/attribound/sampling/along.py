@@ -83,6 +83,11 @@ class Along(Family):
         """Nothing: what is stated about slopes in the input does not hold for slopes in the parameters."""
         return ()
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """The change's."""
+        return self.change.versions
+
     def budget(self, noise: Noise) -> Budget:
         """Amounts of the changes, each in its own unit."""
         if noise.budget.units is not None:

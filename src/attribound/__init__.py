@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attribound.changes import Blur as Blur
     from attribound.changes import Brightness as Brightness
     from attribound.changes import Contrast as Contrast
+    from attribound.changes import Explanations as Explanations
     from attribound.changes import Flip as Flip
     from attribound.changes import Gamma as Gamma
     from attribound.changes import HiddenWord as HiddenWord
@@ -91,7 +92,9 @@ _HOMES = {
     "Sheet": "tolerances.sheet",
     "tolerance": "tolerances.ask",
     **dict.fromkeys(("Rotation", "Zoom", "Contrast", "Gamma", "Blur", "Saturation", "Brightness"), "changes"),
-    **dict.fromkeys(("Warmth", "Shift", "Together", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
+    **dict.fromkeys(
+        ("Explanations", "Warmth", "Shift", "Together", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"
+    ),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
     **dict.fromkeys(("Function", "Shap"), "fields"),

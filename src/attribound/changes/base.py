@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from attribound.errors import ArgumentError
+from attribound.fields.base import Explanation, Field
 from attribound.rounding import exact_text
 
 
@@ -79,6 +80,19 @@ class Change(ABC):
             shape: of x.
         """
         return maps
+
+    def explain(
+        self,
+        field: Field,
+        points: Tensor,
+        t: Tensor,
+        target: int,
+        *,
+        generator: torch.Generator | None = None,
+        create_graph: bool = False,
+    ) -> Explanation:
+        """What is said about changed inputs: by the field itself, unless the change is one of explanations."""
+        return field.explain(points, target, generator=generator, create_graph=create_graph)
 
     def sliding(self) -> "Continuous":
         """The same change by any real amount, as `Together` makes it."""

@@ -116,9 +116,11 @@ class Along(Family):
         self, t: Tensor, *, generator: torch.Generator | None = None, create_graph: bool = False, outputs: bool = False
     ) -> Explanation:
         """Maps of changed inputs, brought back, then brought within the limit."""
-        points = self.inputs(t)
-        plain = self.field.base.explain(points, self.target, generator=generator, create_graph=create_graph)
-        maps = self.change.back(plain.maps, self._placed(t), self.x.shape)
+        points, placed = self.inputs(t), self._placed(t)
+        plain = self.change.explain(
+            self.field.base, points, placed, self.target, generator=generator, create_graph=create_graph
+        )
+        maps = self.change.back(plain.maps, placed, self.x.shape)
         if maps.shape != plain.maps.shape:
             raise FieldError(f"expected {self.change.name} to keep the shape of the maps it brings back")
         return Explanation(self.field.change(maps), self.outputs(points, plain) if outputs else plain.logits)

@@ -67,4 +67,4 @@ def test_refusals():
     with pytest.raises(FieldError, match="evaluation mode"):
         ab.Explanations([ab.Saliency(dropout)])
     with pytest.raises(FieldError, match="maps of 3 numbers"):
-        ask([ab.Grouped(saliency(1.0, 1.0, 1.0), {"a": [0], "b": [1, 2]})])
+        ask([ab.Grouped(saliency(1.0, 1.0, 1.0), [0, 1, 1])])

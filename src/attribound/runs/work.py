@@ -3,53 +3,27 @@
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import final
 
 import msgspec
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, map_hash
 from attribound.certification.certifier import Certifier
-from attribound.certification.reopen import open_field, open_model
 from attribound.checks import FloatArray
-from attribound.data import Dataset, Unlabelled, open_data
+from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
 from attribound.fields.precision import in_precision
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
-from attribound.runs.config import RunConfig
+from attribound.runs.job import Job
 from attribound.runs.tasks import Outcome, Task
 
 _NOISY_COPIES = 32
-
-
-@final
-@dataclass(frozen=True)
-class Job:
-    """What a worker needs to begin.
-
-    Attributes:
-        config: the run.
-        trust: load programs (TorchScript, exported) too.
-        weights: the model's tensors, to be shared rather than loaded again; None: load them.
-        labelled: the labels of the data, where there are any, are the model's numbers.
-    """
-
-    config: RunConfig
-    trust: bool = False
-    weights: Mapping[str, Tensor] | None = None
-    labelled: bool = True
-
-    def data(self) -> Dataset:
-        """The run's data, with no labels but the model's."""
-        found = open_data(self.config.data)
-        return found if self.labelled else Unlabelled(found)
 
 
 class Work(ABC):
@@ -91,12 +65,10 @@ class Worker(Work):
 
     def __init__(self, job: Job) -> None:
         self.config = config = job.config
-        self.data = job.data()
-        self.model = model_of(job, self.data.shape)
-        self.noise = parse_noise(config.noise, config.units)
-        field = open_field(config.subject, self.model)
+        opened = job.open()
+        self.data, self.noise = opened.data, parse_noise(config.noise, config.units)
         self.certifier = Certifier(
-            field,
+            opened.field,
             noise=self.noise,
             changes=config.together,
             samples=config.samples,
@@ -104,9 +76,10 @@ class Worker(Work):
             **config.asked,
             epsilons=config.epsilons,
             cosines=config.cosines,
-            features=_names(field, self.data, config.device),
+            features=_names(opened.field, self.data, config.device),
             classes=self.data.classes,
             subject=config.subject,
+            model_sha256=opened.model_sha256,
         )
         self.target = class_of(config.target)
 
@@ -162,16 +135,6 @@ def _names(field: Bounded, data: Dataset, device: str) -> tuple[str, ...]:
     with torch.enable_grad():
         size = field.attribute(rows, 0, generator=torch.Generator(device).manual_seed(0))[0].numel()
     return data.features if size == len(data.features) else ()
-
-
-def model_of(job: Job, shape: Sequence[int]) -> nn.Module:
-    """The run's model, with the weights that workers share, where it runs."""
-    model = open_model(job.config.subject, shape, trust=job.trust)
-    if job.weights is not None and not isinstance(model, torch.jit.ScriptModule):
-        model.load_state_dict(dict(job.weights), assign=True)
-        for parameter in model.parameters():
-            parameter.requires_grad_(False)
-    return model.to(job.config.device)
 
 
 def cores() -> int:

@@ -106,7 +106,7 @@ def _in_float64(family: Around | Along, design: AtPoint) -> Around | Along:
         if not isinstance(field.model, nn.Module):
             return family
         field.model.double()
-        wide = replace(family, field=field, x=family.x.double())
+        wide = replace(family.over(field), x=family.x.double())
         shifts, generator = next(design.shifts(wide, 2))
         design.explain(wide, shifts, _same(generator))
     except _UNSUITABLE:

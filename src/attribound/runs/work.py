@@ -3,6 +3,7 @@
 import os
 import time
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import final
 
 import msgspec
@@ -33,6 +34,8 @@ class Work(ABC):
     on how many workers there are.
     """
 
+    data: Dataset
+
     @abstractmethod
     def outcome(self, task: Task) -> Outcome:
         """Do one task."""
@@ -40,9 +43,9 @@ class Work(ABC):
     @final
     def run(self, task: Task) -> Outcome:
         """Do one task; whatever goes wrong with it becomes its record."""
-        started = time.perf_counter()
+        started, name = time.perf_counter(), self.data.input_name(task.item)
         try:
-            return self.outcome(task)
+            return _named(self.outcome(task), name)
         except Exception as error:  # one bad input may not stop a run
             message = str(error) if isinstance(error, AttriboundError) else f"{type(error).__name__}: {error}"
             return Outcome(
@@ -50,6 +53,7 @@ class Work(ABC):
                 Failure(
                     item=task.item,
                     part=task.part,
+                    input=name,
                     message=" ".join(message.split()) or type(error).__name__,
                     seconds=time.perf_counter() - started,
                     passing=isinstance(error, MemoryError)
@@ -57,6 +61,15 @@ class Work(ABC):
                     or "allocate memory" in message,
                 ),
             )
+
+
+def _named(outcome: Outcome, name: str) -> Outcome:
+    """The outcome of an input that people call so."""
+    record = outcome.record
+    if isinstance(record, Failure):
+        return outcome
+    subject = msgspec.structs.replace(record.subject, input=name)
+    return replace(outcome, record=msgspec.structs.replace(record, subject=subject))
 
 
 @final

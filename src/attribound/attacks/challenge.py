@@ -66,7 +66,6 @@ def challenge(
     problem = make_problem(family, noise, start, seed=seed)
     fitting, skipped = _fitting(problem, attacks, progress)
     worst = _worst(problem, fitting, seed, progress)
-    single = [replace(one, restarts=1) for one in fitting]
     finding = Finding(
         item=certificate.item,
         epsilon=start,
@@ -75,7 +74,7 @@ def challenge(
         worst_most=worst.score.cosine_most,
         length=worst.length,
         method=worst.method,
-        broken_at=_broken_at(problem, single, cosine, seed, progress) if measure_tightness else None,
+        broken_at=_broken_at(problem, fitting, cosine, seed, progress) if measure_tightness else None,
         label_kept=worst.label_kept,
         assumed=certificate.assumed,
         seed=seed,
@@ -114,7 +113,11 @@ def _worst(problem: Problem, attacks: Sequence[Attack], seed: int, progress: Say
 
 
 def _broken_at(problem: Problem, attacks: Sequence[Attack], cosine: float, seed: int, progress: Say) -> float | None:
-    """Double epsilon until an attack reaches the cosine, then bisect; a change found counts at its own length."""
+    """Double epsilon until an attack reaches the cosine, then bisect; a change found counts at its own length.
+
+    Every method starts once.
+    """
+    attacks = [replace(one, restarts=1) for one in attacks]
     low, high, broken = problem.epsilon, problem.epsilon, None
     while broken is None and high < LARGEST_FACTOR * problem.epsilon:
         low, high = high, 2 * high

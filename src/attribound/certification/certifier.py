@@ -37,6 +37,7 @@ from attribound.changes.together import Together
 from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field, Model, innermost
 from attribound.fields.bounded import Bounded, bounded
+from attribound.fields.exchange import check_unchanged
 from attribound.fields.precision import in_precision
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, model_hash
@@ -173,7 +174,9 @@ class Certifier:
             prediction=peek.prediction,
             label=label,
         )
-        return answer(request, meter(progress, "certify"))
+        certificate = answer(request, meter(progress, "certify"))
+        check_unchanged(self.field, peek.logits, look_at(self.field.model, x).logits)
+        return certificate
 
     def family(self, x: Tensor, target: int) -> Around | Along:
         """The maps that are certified: around an input, or after combinations of changes."""

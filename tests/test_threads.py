@@ -69,7 +69,7 @@ def test_batches_and_attacks_too() -> None:
 
 def test_the_demo_is_like_a_run(tmp_path, monkeypatch) -> None:
     seen = []
-    monkeypatch.setattr(demo, "_run", lambda *arguments: seen.append(torch.get_num_threads()))
+    monkeypatch.setattr(demo, "_run", lambda *arguments, **options: seen.append(torch.get_num_threads()))
     with pytest.raises(AttributeError):  # there is no run to report about
         demo.run_demo(tmp_path, {"one": None}, lambda what, done, total: None)
     assert seen == [1]

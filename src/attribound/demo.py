@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -16,6 +16,8 @@ from attribound.certificates.finding import Finding
 from attribound.certificates.record import encode
 from attribound.certificates.statements.base import COSINES
 from attribound.errors import StoredDataError
+from attribound.fields.base import RunIn
+from attribound.fields.precision import advice
 from attribound.files import write_whole
 from attribound.progress import Stages
 from attribound.report.figures import plots
@@ -30,7 +32,7 @@ from attribound.threads import limited
 from attribound.training import accuracy
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
-PHOTO_ARCH = "efficientnet-lite0"
+PHOTO_ARCH, PHOTOS = "efficientnet-lite0", "photos"
 CELLS = (0.5, 0.3)
 ROWS_PER_PICTURE, ATTACKED = 4, 3
 _OURS = "demo"
@@ -94,15 +96,24 @@ def digits(*, items: int, samples: int, alpha: float, seed: int) -> dict[str, Ru
     return {**{kind: config(kind) for kind in LAWS}, "patches": patches}
 
 
-def photos(weights: Path, *, items: int | None = None, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
+def photos(
+    weights: Path,
+    *,
+    items: int | None = None,
+    samples: int,
+    alpha: float,
+    seed: int,
+    precision: RunIn = "float32",
+) -> dict[str, RunConfig]:
     """The first of the shipped photographs, or all: centred Grad-CAM of an unmodified ImageNet network, with cells."""
     return {
-        "photos": RunConfig(
+        PHOTOS: RunConfig(
             model=str(weights),
             arch=PHOTO_ARCH,
             data="photos",
             attribution="gradcam",
             maps=("centred",),
+            precision=precision,
             noise="gaussian:0.1",
             samples=samples,
             asked={"cells": list(CELLS)},
@@ -115,7 +126,11 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
 
 @limited(1)
 def run_demo(
-    out: Path, configs: Mapping[str, RunConfig], progress: Stages, attacked: str = ""
+    out: Path,
+    configs: Mapping[str, RunConfig],
+    progress: Stages,
+    attacked: str = "",
+    say: Callable[[str], None] = lambda line: None,
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
 
@@ -126,12 +141,14 @@ def run_demo(
         configs: the runs, by the names of their folders.
         progress: called with (what, images done, images in all).
         attacked: which of them is attacked.
+        say: told, in a line, what may be done better here.
 
     Returns:
         The runs and the JSON summary.
     """
     started = time.perf_counter()
-    runs = [_run(out, name, config, progress, ATTACKED if name == attacked else 0) for name, config in configs.items()]
+    counts = {name: ATTACKED if name == attacked else 0 for name in configs}
+    runs = [_run(out, name, configs[name], progress, attacked=counts[name], say=say) for name in configs]
     reports = {run.name: str(write_report(out / run.name, out / f"report-{run.name}.html")) for run in runs}
     summary: dict[str, Any] = {
         "runs": [run.summary() for run in runs],
@@ -144,16 +161,26 @@ def run_demo(
     return runs, summary
 
 
-def _run(out: Path, name: str, config: RunConfig, progress: Stages, attacked: int) -> DemoRun:
+def _advise(worker: Worker, say: Callable[[str], None]) -> None:
+    """Say whether bfloat16 would pay, if it was not asked for."""
+    if worker.config.precision == "float32" and (line := advice(worker.bounded, worker.data.input(0))):
+        say(line)
+
+
+def _run(
+    out: Path, name: str, config: RunConfig, progress: Stages, *, attacked: int, say: Callable[[str], None]
+) -> DemoRun:
     """One run: certify, attack a few, draw."""
-    worker = Worker(prepare(config)[1])
+    worker = Worker(prepare(config, say=say)[1])
+    if name == PHOTOS:
+        _advise(worker, say)
     folder = out / name
     if is_run(folder):
         _remove_old(folder)
     with Store.create(folder, worker.config) as store:
         store.note(_OURS, True)
         store.note("classes", list(worker.data.classes))
-        certificates = _certify(store, worker, worker.data.order(count=config.items), name, progress)
+        certificates = _certify(store, worker, worker.data.order(count=worker.config.items), name, progress)
         findings = _attack_a_few(store, certificates[:attacked], worker, progress)
         chance = chance_level(store)
     _draw(out / f"{name}.png", certificates[:ROWS_PER_PICTURE], worker)

@@ -28,12 +28,11 @@ def truncate_normal(shift: FloatArray, level: FloatArray) -> Truncation:
     """The likelihood ratio exp(shift z - shift^2 / 2) of normal noise, capped at its value at z = level."""
     with np.errstate(over="ignore", invalid="ignore"):
         cap = np.exp(shift * level - shift**2 / 2)
-        missing = special.ndtr(shift - level) - cap * special.ndtr(-level)
+        tail, moved = special.ndtr(-level), special.ndtr(shift - level)
+        missing = moved - cap * tail
         # E[(W - 1)^2]: the full second moment of L - 1 less its part above the level, which W replaces by the cap.
-        above = (
-            np.exp(shift**2) * special.ndtr(2 * shift - level) - 2 * special.ndtr(shift - level) + special.ndtr(-level)
-        )
-        square = np.expm1(shift**2) - above + (cap - 1) ** 2 * special.ndtr(-level)
+        above = np.exp(shift**2) * special.ndtr(2 * shift - level) - 2 * moved + tail
+        square = np.expm1(shift**2) - above + (cap - 1) ** 2 * tail
         missing = np.where(np.isnan(missing), 1.0, np.clip(missing + ROUNDING, 0.0, 1.0))  # overflow says nothing
         variance = np.maximum(square - (missing - ROUNDING) ** 2, 0.0) + ROUNDING * np.exp(shift**2)
         deviation = np.sqrt(variance)

@@ -197,6 +197,11 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
         facts = [FACTS[name].from_json(stored) for name, stored in self.facts.items()]
         return Evidence.of(law, self.bound.limit, *facts, budget=budget)
 
+    @cached_property
+    def sealed(self) -> bool:
+        """Whether the seal fits everything else."""
+        return self.seal == seal_of(self)
+
     @property
     def stated_reasons(self) -> tuple[StatedReason, ...]:
         """The reasons it states, if any."""
@@ -261,17 +266,35 @@ def decode(text: str | bytes, name: str) -> Record | Failure:
 
     Duplicate keys are refused, also those that differ as texts but not as numbers ("0.8" and "0.80").
     """
+    record = parse(text, name)
+    if isinstance(record, Record):
+        check_evidence(record, name)
+    return record
+
+
+def parse(text: str | bytes, name: str) -> Record | Failure:
+    """`decode` without a look at the evidence, of which there may be none: for whoever checks many records at once."""
     try:
         if (canonical := _canonical(text)) is not None:
             return canonical
         stored = read_json(text)
         kind: type[Record | Failure] = Failure if stored.get("status") == "error" else Record
-        record = msgspec.convert(stored, kind, strict=True)
-        if isinstance(record, Record):
-            _check(record)
-        return record
+        return msgspec.convert(stored, kind, strict=True)
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}") from None
+        raise _no_record(name, error) from None
+
+
+def check_evidence(record: Record, name: str) -> None:
+    """Raise a StoredDataError for evidence that is none, and for answers to questions that cannot be asked."""
+    try:
+        record.evidence()
+        check_keys(record)
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise _no_record(name, error) from None
+
+
+def _no_record(name: str, error: Exception) -> StoredDataError:
+    return StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}")
 
 
 def read_json(text: str | bytes) -> Any:
@@ -289,10 +312,11 @@ def _canonical(text: str | bytes) -> Record | Failure | None:
         record = msgspec.json.decode(data, type=kind)
         if record.format != FORMAT or msgspec.json.encode(record) != data:
             return None
-        if isinstance(record, Record):
-            _check(record)
     except (msgspec.MsgspecError, ValueError):
         return None
+    if isinstance(record, Record) and record.seal.isalnum():  # nothing in it is escaped: the text ends with it as it is
+        bare = data[: -len(record.seal) - 2] + b'"}'
+        record.__dict__["sealed"] = record.seal == hashlib.sha256(bare).hexdigest()
     return record
 
 
@@ -322,9 +346,8 @@ def _check_format(stored: Any) -> None:
         raise ValueError(f"it has format {version!r}, expected {FORMAT}{newer(version)}")
 
 
-def _check(record: Record) -> None:
-    """Raise a ValueError for evidence that is none, and for answers to questions that cannot be asked."""
-    record.evidence()
+def check_keys(record: Record) -> None:
+    """Raise a ValueError for answers to questions that cannot be asked."""
     by_epsilon = [*record.cosine, *record.visible_cosine, *(key for table in record.cells.values() for key in table)]
     by_share = [*record.max_epsilon, *record.max_visible_epsilon, *record.joint_epsilon, *record.cells]
     for keys, most in ((by_epsilon, math.inf), (by_share, 1.0)):

@@ -18,6 +18,7 @@ from attribound.cli.app import (
     Json,
     Maps,
     Model,
+    Precision,
     Seed,
     Trust,
     answer,
@@ -48,9 +49,7 @@ def certify(
     attribution: Attribution = "saliency",
     maps: Maps = None,
     output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
-    precision: Annotated[
-        PrecisionName, typer.Option(help="Run the model in it; what is certified is its map then.")
-    ] = PrecisionName.FLOAT32,
+    precision: Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     target: Annotated[
         str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")

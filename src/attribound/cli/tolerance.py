@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attribound.cli.app import Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, app
+from attribound.cli.app import Arch, Attribution, Bound, Data, Json, Maps, Model, Precision, Seed, Trust, app
 from attribound.cli.certify import carry_out, engine_of
-from attribound.cli.choices import EngineName, OutputName, ReferenceName
+from attribound.cli.choices import EngineName, OutputName, PrecisionName, ReferenceName
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
@@ -32,6 +32,7 @@ def tolerance(
     attribution: Attribution = "saliency",
     maps: Maps = None,
     output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
+    precision: Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     target: Annotated[
         str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
@@ -84,6 +85,7 @@ def tolerance(
         attribution=attribution,
         maps=tuple(maps or default_maps(attribution)),
         output=output.value,
+        precision=precision.value,
         bound=bound,
         noise="",
         changes=tuple(one.strip() for one in change or ("everyday",)),

@@ -20,16 +20,18 @@ from attribound.cli.app import (
     Json,
     Maps,
     Model,
+    Precision,
     Seed,
     Trust,
     answer,
     app,
 )
-from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName
+from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName, PrecisionName
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from attribound.data import Dataset
     from attribound.fields import Field
     from attribound.fields.base import Model as Network
 
@@ -158,6 +160,7 @@ def tune(
     data: Data = "mnist-sample",
     attribution: Attribution = "saliency",
     maps: Maps = None,
+    precision: Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = _GAUSSIAN,
     level: Annotated[
@@ -188,6 +191,7 @@ def tune(
     from attribound.cli import console
     from attribound.data import fitted, open_data
     from attribound.fields import make_field
+    from attribound.fields.precision import in_precision
     from attribound.files import check_target
     from attribound.models import Denoised, load_denoiser, load_model
     from attribound.noise import units_of
@@ -197,7 +201,8 @@ def tune(
     source = open_data(data)
 
     def plain(network: "Network") -> "Field":
-        return make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
+        field = make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
+        return in_precision(field, precision.value)
 
     network = load_model(model, arch, trust=trust_model)
     check_columns(source.features, network, model)
@@ -205,6 +210,8 @@ def tune(
     if note:
         console.say(quiet=as_json)(note)
     cleaner = None if denoiser is None else load_denoiser(denoiser)
+    if line := _about_precision(plain(network), source, precision):
+        console.say(quiet=as_json)(line)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
             plain(network),
@@ -221,7 +228,7 @@ def tune(
             seed=seed,
             progress=advance,
         )
-    row = {"model": model, "denoiser": denoiser, "data": data, **outcome.row()}
+    row = {"model": model, "denoiser": denoiser, "data": data, "precision": precision.value, **outcome.row()}
     _write_scan(row, out, target)
     answer(row, as_json, lambda: console.show_scan(row))
 
@@ -240,3 +247,12 @@ def _write_scan(row: dict[str, Any], out: Path | None, target: Path | None) -> N
     write_whole(out, json.dumps(row, indent=1) + "\n")
     if target.is_file():  # beside a device or a pipe there is no place for a picture
         plots.save(plots.plot_scan(row), out.with_suffix(".png"))
+
+
+def _about_precision(field: "Field", source: "Dataset", precision: PrecisionName) -> str:
+    """Whether another precision would pay, or the one asked for does not; empty if there is nothing to say."""
+    from attribound.fields.precision import advice, slow_here
+
+    if precision is not PrecisionName.FLOAT32:
+        return slow_here(precision.value, "cpu")
+    return advice(field, source.input(0)) if len(source) else ""

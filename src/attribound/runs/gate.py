@@ -11,7 +11,6 @@ from typing import Any, Literal, final
 
 from attribound import checks as check
 from attribound.bounds.gate import false_most, share_lower
-from attribound.certificates.certificate import Certificate
 from attribound.certificates.explain import FIDELITY, unfaithful
 from attribound.certificates.record import Failure, shown_claims
 from attribound.errors import StoredDataError
@@ -242,7 +241,7 @@ def judge(path: Path, asked: Asked) -> Gate:
         config, violated = store.config, {one.item for one in store.findings().values() if one.violated}
         cases, alpha, fidelities = list[GatedInput](), config.alpha, list[float]()
         inputs, claims = list[str](), dict[str, None]()
-        for one in prove_all(store.records(), config):
+        for one in prove_all(store, asked.epsilon):
             cases.append(_case(one, asked, violated))
             if not isinstance(one, Failure):
                 alpha = max(alpha, one.record.alpha)
@@ -272,15 +271,15 @@ def judge(path: Path, asked: Asked) -> Gate:
 def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> GatedInput:
     if isinstance(one, Failure):
         return GatedInput(one.item, "error", one.message, one.seconds)
-    record, certificate = one.record, Certificate(one.record)
-    reached = certificate.cosine(asked.epsilon)
+    record, reached = one.record, one.reached
+    assert reached is not None
     if record.item in violated:
         outcome, reason = "violated", "an attack turned the explanation further than certified"
     elif one.doubts:
         outcome, reason = "doubtful", "; ".join(one.doubts)
     elif reached < asked.cosine:
         outcome, reason = "uncertified", _short_of(reached, asked)
-    elif certificate.assumed:
+    elif record.bound.kind == "assumed":
         outcome, reason = "assumed", "the limit is ASSUMED: this is not a certificate"
     elif warning := unfaithful(record.fidelity, asked.fidelity):
         outcome, reason = "unfaithful", warning

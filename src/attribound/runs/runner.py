@@ -4,7 +4,7 @@ import bisect
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -32,6 +32,7 @@ from attribound.models.stated import fixed_batch
 from attribound.noise import parse_noise, units_of
 from attribound.randomness import Purpose, stream
 from attribound.rounding import exact_text, lower_quantile
+from attribound.runs.batches import fastest_rows
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
 from attribound.runs.records import Stored, part_of
@@ -39,6 +40,7 @@ from attribound.runs.reference import with_reference
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
 from attribound.runs.work import Job, class_of
+from attribound.threads import limited
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
@@ -60,6 +62,7 @@ class Progress:
         errors: of these, how many failed.
         started: when this process stored its first record: what comes before is start-up.
         begun_with: records that were there already.
+        draws: noise draws behind the records that this process stored after its first.
         budgets: certified epsilons at the first cosine so far, sorted.
     """
 
@@ -68,6 +71,7 @@ class Progress:
     errors: int = 0
     started: float = 0.0
     begun_with: int = 0
+    draws: int = 0
     budgets: list[float] = field(default_factory=list)
 
     @property
@@ -80,6 +84,11 @@ class Progress:
         """Inputs per second in this process since its first; 0.0: not known yet."""
         since = self.done - self.begun_with - 1
         return since / max(time.perf_counter() - self.started, 1e-9) if since > 0 else 0.0
+
+    @property
+    def draw_rate(self) -> float:
+        """Draws per second, likewise."""
+        return self.draws / max(time.perf_counter() - self.started, 1e-9) if self.draws else 0.0
 
     def count(self, record: Stored, cosine: str) -> None:
         """Take one more record into account."""
@@ -187,7 +196,18 @@ def close_run(opened: OpenedRun, *, trust: bool, say: Callable[[str], None]) -> 
     # As many as there are: whoever checks the run compares its records with this number.
     items = None if config.items is None else min(config.items, len(data))
     full = msgspec.structs.replace(config, items=items, **hashes)
+    full = msgspec.structs.replace(full, batch=_measured(opened, full))
     return full, Job(full, trust, _shared(model), labelled=not doubt)
+
+
+def _measured(opened: OpenedRun, config: RunConfig) -> int | None:
+    """Rows per model call, if a run is so long that a probe pays; an input that fails will say why itself."""
+    if config.batch is not None or (x := first_input(opened.data, config.device)) is None:
+        return config.batch
+    items = len(opened.data) if config.items is None else config.items
+    with suppress(AttriboundError, RuntimeError), limited(1):
+        return fastest_rows(opened.field, x, config.samples * items * len(config.parts))
+    return None
 
 
 def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[str], None]) -> None:
@@ -253,6 +273,8 @@ def run(
         store.note("features", list(data.features))
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
         store.note("inputs", max(len(items), store.recall("inputs") or 0))
+        # What was measured when the run began counts.
+        job = replace(job, config=msgspec.structs.replace(job.config, batch=store.config.batch))
         state, tasks = _begin(store, items, job.config, retry)
         progress(state)
         processors = Processors(store, say)
@@ -261,6 +283,8 @@ def run(
             store.add(outcome)
             if state.done == state.begun_with:
                 state.started = time.perf_counter()
+            elif isinstance(outcome.record, Record):
+                state.draws += outcome.record.samples
             processors.meet(outcome.record)
             state.count(outcome.record, exact_text(job.config.cosines[0]))
             progress(state)

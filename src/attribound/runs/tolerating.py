@@ -8,6 +8,7 @@ import torch
 from attribound.certification.reopen import open_field
 from attribound.changes.registry import parse_change
 from attribound.checks import FloatArray
+from attribound.runs.luggage import take
 from attribound.runs.tasks import Outcome, Task
 from attribound.runs.work import Job, Work, class_of, model_of
 from attribound.tolerances.answer import Tolerance
@@ -31,22 +32,23 @@ class Tolerating(Work):
             reference=config.against,
             classes=self.data.classes,
             subject=config.subject,
+            batch=config.batch,
         )
         self._last: Subjected | None = None
 
     def outcome(self, task: Task) -> Outcome:
         """Ask about one change of one input."""
-        about = self._look(task.item)
+        about = self._look(task)
         known = self.asker.ask(task.part, about)
         versions = known.record.versions | {"cpu": torch.backends.cpu.get_cpu_capability()}
         record = msgspec.structs.replace(known.record, versions=versions)
         return Outcome(task.item, record, _pictures(about, known, task))
 
-    def _look(self, item: int) -> Subjected:
-        if self._last is None or self._last.item != item:
-            config, x = self.config, self.data.input(item).to(self.config.device)
-            label = self.data.label(item)
-            self._last = self.asker.look(x, class_of(config.target), seed=config.seed, item=item, label=label)
+    def _look(self, task: Task) -> Subjected:
+        if self._last is None or self._last.item != task.item:
+            config, (x, label) = self.config, take(task, self.data)
+            target = class_of(config.target)
+            self._last = self.asker.look(x.to(config.device), target, seed=config.seed, item=task.item, label=label)
         return self._last
 
 

@@ -4,7 +4,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import msgspec
@@ -25,6 +25,7 @@ from attribound.fields.precision import in_precision
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
 from attribound.runs.config import RunConfig
+from attribound.runs.luggage import Files, Heading, take
 from attribound.runs.tasks import Outcome, Task
 
 _NOISY_COPIES = 32
@@ -40,15 +41,21 @@ class Job:
         trust: load programs (TorchScript, exported) too.
         weights: the model's tensors, to be shared rather than loaded again; None: load them.
         labelled: the labels of the data, where there are any, are the model's numbers.
+        heading: the data's description, if inputs come with their tasks; None: the data are read by their name.
+        files: contents of the model's files, for machines that do not have them.
     """
 
     config: RunConfig
     trust: bool = False
     weights: Mapping[str, Tensor] | None = None
     labelled: bool = True
+    heading: Heading | None = None
+    files: Files = field(default_factory=Files)
 
     def data(self) -> Dataset:
         """The run's data, with no labels but the model's."""
+        if self.heading is not None:
+            return self.heading
         found = open_data(self.config.data)
         return found if self.labelled else Unlabelled(found)
 
@@ -107,6 +114,7 @@ class Worker(Work):
             features=_names(field, self.data, config.device),
             classes=self.data.classes,
             subject=config.subject,
+            batch=config.batch,
         )
         self.target = class_of(config.target)
 
@@ -122,8 +130,8 @@ class Worker(Work):
     def certify(self, task: Task) -> tuple[Certificate, Outcome]:
         """The certificate of one input, and what a run keeps of it."""
         config, started = self.config, time.perf_counter()
-        x = self.data.input(task.item).to(config.device)
-        label = self.data.label(task.item)
+        x, label = take(task, self.data)
+        x = x.to(config.device)
         found = self.certifier(x, self.target, seed=config.seed, item=task.item, label=label)
         record = msgspec.structs.replace(
             found.record,
@@ -169,7 +177,8 @@ def _names(field: Bounded, data: Dataset, device: str) -> tuple[str, ...]:
 
 def model_of(job: Job, shape: Sequence[int]) -> nn.Module:
     """The run's model, with the weights that workers share, where it runs."""
-    model = open_model(job.config.subject, shape, trust=job.trust)
+    with job.files.unpacked(job.config.subject) as subject:
+        model = open_model(subject, shape, trust=job.trust)
     if job.weights is not None and not isinstance(model, torch.jit.ScriptModule):
         model.load_state_dict(dict(job.weights), assign=True)
         for parameter in model.parameters():

@@ -1,0 +1,92 @@
+"""What travels to workers that may see none of this machine's files: inputs with their tasks, files of the model."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import final
+
+import msgspec
+from torch import Tensor
+
+from attribound.certificates.subject import Subject
+from attribound.data import Dataset
+from attribound.errors import StoredDataError
+from attribound.runs.config import RunConfig
+from attribound.runs.tasks import Given, Task
+
+
+@final
+@dataclass(frozen=True)
+class Heading(Dataset):
+    """Data of which only the description is here; each input comes with its task."""
+
+    name: str
+    shape: tuple[int, ...]  # type: ignore[assignment]
+    classes: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, data: Dataset) -> "Heading":
+        """The description of other data."""
+        return cls(data.name, tuple(data.shape), tuple(data.classes), tuple(data.features))
+
+    def __len__(self) -> int:
+        return 0
+
+    def input(self, index: int) -> Tensor:
+        """None is here."""
+        raise StoredDataError(f"item {index} of {self.name} did not come with its task")
+
+    def label(self, index: int) -> None:
+        """None is here."""
+
+    def sha256(self) -> str:
+        """Nobody asks a worker."""
+        return ""
+
+
+def give(task: Task, data: Dataset) -> Task:
+    """The task with its input; one that cannot be read travels as the reason why."""
+    try:
+        # A copy: what is a view of all inputs would take them all along.
+        return replace(task, given=Given(data.input(task.item).clone(), data.label(task.item)))
+    except StoredDataError as error:
+        return replace(task, given=Given(None, None, str(error)))
+
+
+def take(task: Task, data: Dataset) -> tuple[Tensor, int | None]:
+    """Input and label of a task: those that came with it, else those of the data."""
+    if task.given is None:
+        return data.input(task.item), data.label(task.item)
+    if task.given.x is None:
+        raise StoredDataError(task.given.trouble)
+    return task.given.x, task.given.label
+
+
+@final
+@dataclass(frozen=True)
+class Files:
+    """Contents of the files that a model is opened from, by what was typed; code of the user's own does not travel."""
+
+    contents: Mapping[str, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, config: RunConfig) -> "Files":
+        """Those that the configuration names."""
+        typed = [spec for spec in (config.model, config.denoiser) if spec is not None and Path(spec).is_file()]
+        return cls({spec: Path(spec).read_bytes() for spec in typed})
+
+    @contextlib.contextmanager
+    def unpacked(self, subject: Subject) -> Iterator[Subject]:
+        """The subject as it can be opened here; the files are gone afterwards."""
+        with tempfile.TemporaryDirectory(prefix="attribound-") as folder:
+            here: dict[str, str] = {}
+            for number, (spec, content) in enumerate(self.contents.items()):
+                path = Path(folder) / str(number) / Path(spec).name
+                path.parent.mkdir()
+                path.write_bytes(content)
+                here[spec] = str(path)
+            model, denoiser = here.get(subject.model, subject.model), here.get(subject.denoiser or "", subject.denoiser)
+            yield msgspec.structs.replace(subject, model=model, denoiser=denoiser)

@@ -141,32 +141,34 @@ def altered(record: Record, pick: random.Random) -> Record:
 
 def test_what_the_single_check_refuses_is_never_cleared(records):
     """Changed records among honest ones: cleared are only those of which the single check says nothing."""
-    pick, cleared, honest = random.Random(11), 0, [one for one in records if verify_record(Certificate(one)).passed]
-    for _ in range(60):
+    pick, cleared, fine = random.Random(11), 0, 0
+    for _ in range(40):
         made = [one for one in (altered(pick.choice(records), pick) for _ in range(5)) if readable(one) is not None]
         sealed = [one if one.seal == OTHERS["seal"] else readable(one) for one in made]
-        block = [honest[0], *sealed, honest[1]]
+        block = [*sealed, *records * 5]
         known = [place for family in families.clear(block, CONFIG) for place in family.places]
-        assert 0 in known
         for place in known:
             assert not next(proved._prove([block[place]], CONFIG, None)).doubts
-        cleared += len([place for place in known if 0 < place <= len(sealed)])
-    assert 20 < cleared < 200  # lies are the rule, but a smaller number may well be true
+        cleared += sum(place < len(sealed) for place in known)
+        fine += sum(place >= len(sealed) for place in known)
+    assert cleared < 70 < 400 < fine  # lies are the rule, but a smaller number may well be true
 
 
 def test_a_first_record_that_lies_clears_nobody_and_accuses_nobody(records):
     facts = msgspec.to_builtins(records[1].facts)
     facts["length"]["lower"] *= 1 + 1e-3
     block = [readable(msgspec.structs.replace(records[1], facts=facts)), *records]
-    assert families.clear(block, CONFIG) == []
     assert [bool(one.doubts) for one in prove_records(block, CONFIG)] == [True, False, False, False, False]
+    known = families.clear([*block, *records * 8], CONFIG)
+    assert 0 not in [place for family in known for place in family.places]
+    assert sum(len(family.places) for family in known) >= 20
 
 
 def test_numbers_of_other_types_are_left_to_the_single_check(records):
     facts = msgspec.to_builtins(records[1].facts)
     facts["majority"]["winner"] = int(facts["majority"]["winner"])
     whole = readable(msgspec.structs.replace(records[1], facts=facts))
-    assert families.clear([whole, records[2]], CONFIG) == []
+    assert 0 not in [place for family in families.clear([whole, records[2]], CONFIG) for place in family.places]
     assert [one.doubts for one in prove_records([whole, records[2]], CONFIG)] == [(), ()]
 
 

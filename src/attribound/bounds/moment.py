@@ -141,14 +141,13 @@ class Conjugate:
         """(..., n) the loss at the nodes, less h^2/8 times the largest f'' in the neighbouring cells."""
         y = _column(self.low) + _column(self._step) * np.arange(self.nodes)
         k2, k4, top = map(_column, (self.design.quadratic, self.design.quartic, self.design.ceiling))
-        square = y * y
         with np.errstate(over="ignore", invalid="ignore"):  # an absurd loss gives an infinite bound or none
+            square = y * y
             falling = np.expm1((-k2 / top - k4 / top * square) * square)
             inner = np.maximum(falling[..., 1:], falling[..., :-1])
             inner *= y[..., 1:] * y[..., :-1] > 0
             inner += 1.0
-            bend = np.maximum(square[..., 1:], square[..., :-1])
-            bend *= 1.5 * _column(self._step) ** 2 * k4
+            bend = np.maximum(square[..., 1:], square[..., :-1]) * (1.5 * _column(self._step) ** 2 * k4)
             bend += _column(self._step) ** 2 / 4 * k2
             bend *= inner
             lowered: FloatArray = -top * falling

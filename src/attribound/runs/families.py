@@ -81,6 +81,9 @@ ABSENT = {"cells": {}, "reasons": msgspec.UNSET, "answers": msgspec.UNSET, "map"
 _STACKED = 32
 """Records whose facts are derived together: what is in the processor's cache is quick."""
 
+_FEW = 8
+"""Fewer records are not looked at together again: one by one is about as quick."""
+
 _shared, _tables, _absent, _numbers = (attrgetter(*names) for names in (SHARED, TABLES, ABSENT, NUMBERS))
 _NOTHING = tuple(ABSENT.values())
 
@@ -107,22 +110,34 @@ def clear(records: Sequence[Record], config: RunConfig) -> list[Family]:
             facts, *tables = _tables(record)
             kinds = tuple((name, tuple(fact)) for name, fact in facts.items())
             alike[_shared(record), kinds, *map(tuple, tables)].append(place)
-    return [one for places in alike.values() if (one := _cleared(records, places, config)) is not None]
+    return [family for places in alike.values() for family in _families(records, places, config)]
 
 
-def _cleared(records: Sequence[Record], places: list[int], config: RunConfig) -> Family | None:
-    """The cleared ones of records alike; None if there are none."""
-    members = [records[place] for place in places]
+def _families(records: Sequence[Record], places: list[int], config: RunConfig) -> list[Family]:
+    """The cleared ones of records alike; where one is odd, its half goes on by halves, and a few are left."""
     try:
-        check_keys(members[0])
-        if consistency(Certificate(members[0])) or foreign(members[0], config):
-            return None
-        evidence = _stacked(members)
-        fine = _agreeing(members, evidence) & _derived(evidence) & all_proved(evidence, members)
-    except (ValueError, ArithmeticError):  # one of them is odd: each is looked at by itself
-        return None
-    kept = np.flatnonzero(fine)
-    return Family([places[at] for at in kept], evidence.rows(kept)) if kept.size else None
+        return [_cleared(records, places, config)]
+    except (ValueError, ArithmeticError):
+        half = len(places) // 2
+        parts = [places[:half], places[half:]] if half >= _FEW else []
+        return [family for part in parts for family in _families(records, part, config)]
+
+
+def _cleared(records: Sequence[Record], places: list[int], config: RunConfig) -> Family:
+    """The cleared ones of records alike; a ValueError if one is odd in what all of them should share."""
+    members = [records[place] for place in places]
+    check_keys(members[0])
+    if consistency(Certificate(members[0])) or foreign(members[0], config):
+        raise ValueError("nothing follows from the first one for the others")
+    evidence = _stacked(members)
+    for check in (_agreeing, _derived, all_proved):  # from what contradicts itself nothing is derived
+        kept = np.flatnonzero(check(evidence, members))
+        if not kept.size:
+            return Family([], evidence.rows(kept))
+        if len(kept) < len(members):
+            places, members = [places[at] for at in kept], [members[at] for at in kept]
+            evidence = evidence.rows(kept)
+    return Family(places, evidence)
 
 
 def _stacked(members: Sequence[Record]) -> Evidence:
@@ -162,7 +177,7 @@ def _values(stored: Sequence[dict[str, Any]]) -> FloatArray:
     return values
 
 
-def _agreeing(members: Sequence[Record], evidence: Evidence) -> BoolArray:
+def _agreeing(evidence: Evidence, members: Sequence[Record]) -> BoolArray:
     """(N,) whether nothing that a record states twice is stated in two ways."""
     first = members[0]
     stated = np.array(list(map(_numbers, members)), np.float64)
@@ -194,9 +209,9 @@ def _same(first: FloatArray, second: FloatArray) -> BoolArray:
     return np.asarray(np.abs(first - second) <= np.maximum(TOLERANCE * most, 1e-12))
 
 
-def _derived(evidence: Evidence) -> BoolArray:
+def _derived(evidence: Evidence, members: Sequence[Record]) -> BoolArray:
     """(N,) whether every fact follows from others by the rule that it is for."""
-    count = len(np.asarray(evidence.norm_lower))
+    count = len(members)
     fine = np.ones(count, bool)
     for at in range(0, count, _STACKED):
         part = evidence.rows(np.arange(at, min(at + _STACKED, count)))

@@ -12,7 +12,7 @@ from attribound.runs.work import Job
 from tests.runs.conftest import CONFIG, records
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'attribound[ray]'")
-ITEMS = 12
+ITEMS = 9
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_machine_that_goes_away_loses_nothing(cluster, make, tmp_path, monkeyp
     from attribound.runs.engines.ray import Ray
 
     made, nodes = cluster
-    asked = replace(CONFIG, samples=2048, items=ITEMS, pictures=0)
+    asked = replace(CONFIG, samples=1024, items=ITEMS, pictures=0)
     expected = records(make("local", config=asked))
     config, job = prepare(asked)
     # Workers that looked for the data by their name would fail: here it names nothing.

@@ -6,7 +6,7 @@ evidence hold at once with probability at least 1 - alpha.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from typing import Any, ClassVar, Self, final
 
@@ -68,8 +68,7 @@ class Fact:
 
     def rows(self, places: npt.NDArray[np.intp]) -> Self:
         """Of a fact about N records, that about some of them."""
-        kind: Any = type(self)
-        return kind(**{name: getattr(self, name)[places] for name in _declared(kind)})
+        return replace(self, **{name: getattr(self, name)[places] for name in _declared(type(self))})
 
     @classmethod
     def corners(cls, columns: Mapping[str, FloatArray]) -> list[dict[str, Any]]:

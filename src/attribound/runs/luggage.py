@@ -18,22 +18,20 @@ from attribound.runs.tasks import Given, Task
 
 
 @final
-@dataclass(frozen=True)
 class Heading(Dataset):
-    """Data of which only the description is here; each input comes with its task."""
+    """Of other data only the description; each input comes with its task."""
 
-    name: str
-    shape: tuple[int, ...]  # type: ignore[assignment]
-    classes: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, data: Dataset) -> "Heading":
-        """The description of other data."""
-        return cls(data.name, tuple(data.shape), tuple(data.classes), tuple(data.features))
+    def __init__(self, data: Dataset) -> None:
+        self.name, self.classes, self.features = data.name, data.classes, data.features
+        self._shape = tuple(data.shape)
 
     def __len__(self) -> int:
         return 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The other's."""
+        return self._shape
 
     def input(self, index: int) -> Tensor:
         """None is here."""

@@ -94,14 +94,14 @@ class _Crew:
         # In a list, so that Ray hands over the references: each machine fetches weights and files once.
         self._weights = [] if job.weights is None else [ray.put(dict(job.weights))]
         self._files = [ray.put(Files.of(job.config))]
-        self._job = replace(job, weights=None, heading=Heading.of(job.data()))
+        self._job = replace(job, weights=None, heading=Heading(job.data()))
         self._starting = dict[Any, Any]()
         self._gone = list[Any]()
         self.idle, self.running = deque[Any](), dict[Any, tuple[Any, Task]]()
 
     def hire(self) -> None:
         """One more actor; it gets tasks once it has begun."""
-        actor = self._actor.remote(self._job, self._weights, self._files)
+        actor: Any = self._actor.remote(self._job, self._weights, self._files)
         self._starting[actor.begun.remote()] = actor
 
     def begin(self, task: Task) -> None:

@@ -29,7 +29,7 @@ from attribound.runs.engines import Local
 from attribound.runs.runner import prepare, run
 from attribound.runs.stored_maps import smoothed_map
 from attribound.runs.summary import Summary, summarise
-from attribound.runs.work import Worker, cores
+from attribound.runs.work import cores
 from attribound.threads import limited
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
@@ -167,8 +167,8 @@ def _certify(folder: Path, config: RunConfig, progress: Stages, say: Callable[[s
     """An ordinary run in place of the last demo's."""
     config, job = prepare(config, say=say)
     if config.arch == PHOTO_ARCH and config.precision == "float32":
-        worker = Worker(job)
-        if line := advice(worker.bounded, worker.data.input(0)):
+        opened = job.open()
+        if line := advice(opened.field, opened.data.input(0)):
             say(line)
     if is_run(folder):
         _remove_old(folder)

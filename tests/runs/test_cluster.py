@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from attribound.runs import Store
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Task
-from attribound.runs.work import Job
 from tests.runs.conftest import CONFIG, records
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'attribound[ray]'")
@@ -32,7 +31,7 @@ def cluster():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning")
-def test_a_machine_that_goes_away_loses_nothing(cluster, make, tmp_path, monkeypatch) -> None:
+def test_a_machine_that_goes_away_loses_nothing(cluster, make, tmp_path) -> None:
     from attribound.runs.engines.ray import Ray
 
     made, nodes = cluster
@@ -41,8 +40,6 @@ def test_a_machine_that_goes_away_loses_nothing(cluster, make, tmp_path, monkeyp
     config, job = prepare(asked)
     # Workers that looked for the data by their name would fail: here it names nothing.
     absent = replace(config, data=str(tmp_path / "nowhere.npz"))
-    opened = job.data()
-    monkeypatch.setattr(Job, "data", lambda self: self.heading or opened)
     tasks = [Task(item, False, True) for item in range(ITEMS)]
     with Store.create(tmp_path / "run", config) as store:
         for number, outcome in enumerate(Ray(3).outcomes(changed(job, config=absent), tasks, lambda: False)):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from attribound.data import open_data
 from attribound.errors import StoredDataError
 from attribound.runs import Store
-from attribound.runs.luggage import Files, Heading, give, take
+from attribound.runs.luggage import Files, Heading, give
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Task
 from tests.runs.conftest import CONFIG, records
@@ -90,13 +90,18 @@ def test_killed_workers_lose_nothing(make, tmp_path) -> None:
 
 def test_inputs_come_with_their_tasks_and_unreadable_ones_say_why() -> None:
     data = open_data("mnist-sample")
-    x, label = take(give(Task(3, False), data), Heading(data))
+    there = Heading(data)
+    there.hold(give(Task(3, False), data))
+    x = there.input(3)
     assert torch.equal(x, data.input(3))
-    assert label == data.label(3)
+    assert (there.label(3), there.input_name(3)) == (data.label(3), data.input_name(3))
     assert x.untyped_storage().nbytes() == 4 * x.numel()  # not those of all inputs
 
-    with pytest.raises(StoredDataError, match="item 3 of mnist-sample did not come with its task"):
-        take(give(Task(3, False), Heading(data)), data)
+    with pytest.raises(StoredDataError, match="item 4 of mnist-sample did not come with its task"):
+        there.input(4)
+    there.hold(give(Task(5, False), Heading(data)))
+    with pytest.raises(StoredDataError, match="item 5 of mnist-sample did not come with its task"):
+        there.input(5)
 
 
 def test_files_of_a_model_are_there_while_it_is_opened(tmp_path) -> None:

@@ -67,6 +67,7 @@ class Certifier:
         purpose: what the draws are for; purposes share no random stream.
         threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
             draws give the same bits.
+        model_sha256: the model's hash, from who has just taken it; None: it is taken here.
         asked: further statements by name: `cells=(0.5, 0.3)` (`Certificate.cells` at these fractions of the map),
             `reasons=4` (`Certificate.reasons` about so many features), `intervals=True` (error bars of their own
             for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
@@ -89,6 +90,7 @@ class Certifier:
         precision: str | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
         threads: int | None = 1,
+        model_sha256: str | None = None,
         **asked: Any,
     ) -> None:
         check_noise(noise)
@@ -105,7 +107,7 @@ class Certifier:
             asked["intervals"] = True
         self.statements = ask(asked, Asking(self.field.name, self.field.block, self.cosines))
         self.subject = subject or Subject()
-        self.weights = model_hash(innermost(self.field).model)
+        self.weights = model_hash(innermost(self.field).model) if model_sha256 is None else model_sha256
         check_columns(self.features, self.field.model)
         self._probed: tuple[int, ...] | None = None
         self._returned = Returned.LOGITS

@@ -197,7 +197,8 @@ def _same_subject(members: Sequence[Record]) -> BoolArray:
     subject = members[0].subject
     return np.array(
         [
-            one.subject == msgspec.structs.replace(subject, item=one.item, input_sha256=one.input_sha256)
+            one.subject
+            == msgspec.structs.replace(subject, item=one.item, input=one.subject.input, input_sha256=one.input_sha256)
             for one in members
         ]
     )

@@ -19,11 +19,12 @@ from attribound.runs.tasks import Given, Task
 
 @final
 class Heading(Dataset):
-    """Of other data only the description; each input comes with its task."""
+    """Of other data the description, and the one input that came with the task in hand."""
 
     def __init__(self, data: Dataset) -> None:
         self.name, self.classes, self.features = data.name, data.classes, data.features
         self._shape = tuple(data.shape)
+        self._item, self._given = -1, Given(None, None)
 
     def __len__(self) -> int:
         return 0
@@ -33,34 +34,42 @@ class Heading(Dataset):
         """The other's."""
         return self._shape
 
-    def input(self, index: int) -> Tensor:
-        """None is here."""
-        raise StoredDataError(f"item {index} of {self.name} did not come with its task")
+    def hold(self, task: Task) -> None:
+        """Take the input that came with a task."""
+        self._item, self._given = task.item, task.given or Given(None, None)
 
-    def label(self, index: int) -> None:
-        """None is here."""
+    def input(self, index: int) -> Tensor:
+        """The input in hand."""
+        given = self._of(index)
+        if given.x is None:
+            raise StoredDataError(given.trouble or f"item {index} of {self.name} did not come with its task")
+        return given.x
+
+    def label(self, index: int) -> int | None:
+        """Its label."""
+        return self._of(index).label
+
+    def input_name(self, index: int) -> str:
+        """Its name."""
+        return self._of(index).name
 
     def sha256(self) -> str:
         """Nobody asks a worker."""
         return ""
 
+    def _of(self, index: int) -> Given:
+        return self._given if index == self._item else Given(None, None)
+
 
 def give(task: Task, data: Dataset) -> Task:
     """The task with its input; one that cannot be read travels as the reason why."""
+    name = data.input_name(task.item)
     try:
         # A copy: what is a view of all inputs would take them all along.
-        return replace(task, given=Given(data.input(task.item).clone(), data.label(task.item)))
+        given = Given(data.input(task.item).clone(), data.label(task.item), name)
     except StoredDataError as error:
-        return replace(task, given=Given(None, None, str(error)))
-
-
-def take(task: Task, data: Dataset) -> tuple[Tensor, int | None]:
-    """Input and label of a task: those that came with it, else those of the data."""
-    if task.given is None:
-        return data.input(task.item), data.label(task.item)
-    if task.given.x is None:
-        raise StoredDataError(task.given.trouble)
-    return task.given.x, task.given.label
+        given = Given(None, None, name, str(error))
+    return replace(task, given=given)
 
 
 @final

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Given:
-    """An input that travels with its task, and its label; or why it could not be read."""
+    """An input that travels with its task, its label and its name; or why it could not be read."""
 
     x: "Tensor | None"
     label: int | None
+    name: str = ""
     trouble: str = ""
 
 

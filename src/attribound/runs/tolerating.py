@@ -5,12 +5,11 @@ from typing import final
 import msgspec
 import torch
 
-from attribound.certification.reopen import open_field
 from attribound.changes.registry import parse_change
 from attribound.checks import FloatArray
-from attribound.runs.luggage import take
+from attribound.runs.job import Job
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job, Work, class_of, model_of
+from attribound.runs.work import Work, class_of
 from attribound.tolerances.answer import Tolerance
 from attribound.tolerances.asker import Asker, Subjected
 
@@ -21,9 +20,10 @@ class Tolerating(Work):
 
     def __init__(self, job: Job) -> None:
         self.config = config = job.config
-        self.data = job.data()
+        opened = job.open()
+        self.data = opened.data
         self.asker = Asker(
-            open_field(config.subject, model_of(job, self.data.shape)),
+            opened.field,
             [parse_change(spec) for spec in config.changes],
             cosine=config.cosines,
             samples=config.samples,
@@ -32,23 +32,24 @@ class Tolerating(Work):
             reference=config.against,
             classes=self.data.classes,
             subject=config.subject,
+            model_sha256=opened.model_sha256,
             batch=config.batch,
         )
         self._last: Subjected | None = None
 
     def outcome(self, task: Task) -> Outcome:
         """Ask about one change of one input."""
-        about = self._look(task)
+        about = self._look(task.item)
         known = self.asker.ask(task.part, about)
         versions = known.record.versions | {"cpu": torch.backends.cpu.get_cpu_capability()}
         record = msgspec.structs.replace(known.record, versions=versions)
         return Outcome(task.item, record, _pictures(about, known, task))
 
-    def _look(self, task: Task) -> Subjected:
-        if self._last is None or self._last.item != task.item:
-            config, (x, label) = self.config, take(task, self.data)
-            target = class_of(config.target)
-            self._last = self.asker.look(x.to(config.device), target, seed=config.seed, item=task.item, label=label)
+    def _look(self, item: int) -> Subjected:
+        if self._last is None or self._last.item != item:
+            config, x = self.config, self.data.input(item).to(self.config.device)
+            label = self.data.label(item)
+            self._last = self.asker.look(x, class_of(config.target), seed=config.seed, item=item, label=label)
         return self._last
 
 

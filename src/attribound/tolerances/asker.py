@@ -76,6 +76,7 @@ class Asker:
         batch: int | None = None,
         classes: Sequence[str] = (),
         subject: Subject | None = None,
+        model_sha256: str | None = None,
     ) -> None:
         """Check what is asked.
 
@@ -90,6 +91,7 @@ class Asker:
             batch: most rows per model call.
             classes: names of the classes, so that a target may be a name.
             subject: how the model and the data were named, for the records.
+            model_sha256: the model's hash, from who has just taken it; None: it is taken here.
         """
         self.field = check_field(field)
         self.changes = {change.name: change for change in changes}
@@ -101,7 +103,8 @@ class Asker:
         self.windows = check_windows(changes, window)
         self.batch = None if batch is None else int(check.count("batch", batch))
         self.classes = tuple(classes) or class_names(self.field.model)
-        self.subject, self.weights = subject or Subject(), model_hash(self.field.model)
+        self.subject = subject or Subject()
+        self.weights = model_hash(self.field.model) if model_sha256 is None else model_sha256
 
     def look(
         self, x: Tensor, target: AskedTarget = None, *, seed: int | None = None, item: int = 0, label: int | None = None

@@ -13,11 +13,12 @@ from typing import Any, final
 import ray
 import torch
 
+from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
+from attribound.runs.job import Job
 from attribound.runs.luggage import Files, Heading, give
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job
 from attribound.runs.workers import worker_of
 
 _POLL_SECONDS = 0.5
@@ -58,7 +59,8 @@ class Ray(Engine):
         return max(int(resources.get("CPU" if self.device == "cpu" else "GPU", 1)), 1)
 
     def _outcomes(self, job: Job, tasks: Sequence[Task], stop: Stop) -> Iterator[Outcome]:
-        data, crew = job.data(), _Crew(job, self.device)
+        data = job.open().data
+        crew = _Crew(job, data, self.device)
         for _ in range(min(self.workers, self._room())):
             crew.hire()
         waiting, deaths = deque(tasks), Counter[Task]()
@@ -87,14 +89,14 @@ class _Crew:
         running: what is out, by its reference.
     """
 
-    def __init__(self, job: Job, device: str) -> None:
+    def __init__(self, job: Job, data: Dataset, device: str) -> None:
         self._actor = ray.remote(_Actor).options(
             num_cpus=1, num_gpus=0 if device == "cpu" else 1, max_restarts=0, max_task_retries=0
         )
         # In a list, so that Ray hands over the references: each machine fetches weights and files once.
         self._weights = [] if job.weights is None else [ray.put(dict(job.weights))]
         self._files = [ray.put(Files.of(job.config))]
-        self._job = replace(job, weights=None, heading=Heading(job.data()))
+        self._job = replace(job, weights=None, heading=Heading(data))
         self._starting = dict[Any, Any]()
         self._gone = list[Any]()
         self.idle, self.running = deque[Any](), dict[Any, tuple[Any, Task]]()

@@ -68,7 +68,7 @@ class Fact:
 
     def rows(self, places: npt.NDArray[np.intp]) -> Self:
         """Of a fact about N records, that about some of them."""
-        return replace(self, **{name: getattr(self, name)[places] for name in _declared(type(self))})
+        return replace(self, **{field.name: getattr(self, field.name)[places] for field in fields(self)})
 
     @classmethod
     def corners(cls, columns: Mapping[str, FloatArray]) -> list[dict[str, Any]]:

@@ -8,9 +8,7 @@ a false one, and `verify --model`, which samples again, finds that out.
 import base64
 import binascii
 import hashlib
-import json
 import math
-from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -25,6 +23,7 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.laws import LAWS, Law
 from attribound.bounds.registry import FACTS
 from attribound.certificates.answers import CellTally, StatedReason
+from attribound.certificates.strict import strict_json
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
@@ -301,7 +300,7 @@ def _no_record(name: str, error: Exception) -> StoredDataError:
 
 def read_json(text: str | bytes) -> Any:
     """The object of this format in a stored text; a ValueError for keys that stand twice and for infinite numbers."""
-    stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
+    stored = strict_json(text)
     _check_format(stored)
     return stored
 
@@ -320,20 +319,6 @@ def _canonical(text: str | bytes) -> Record | Failure | None:
         bare = data[: -len(record.seal) - 2] + b'"}'
         record.__dict__["sealed"] = record.seal == hashlib.sha256(bare).hexdigest()
     return record
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        raise ValueError(f"the key {counts.most_common(1)[0][0]!r} stands twice")
-    return found
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(number := float(text)):
-        raise ValueError(f"the number {text} is not finite")
-    return number
 
 
 def _check_format(stored: Any) -> None:

@@ -8,9 +8,11 @@ import statistics
 
 from torch import Tensor
 
+from attribound.errors import AttriboundError
 from attribound.fields.base import Field
 from attribound.fields.pace import seconds
 from attribound.sampling.draws import CHUNK_ROWS, batch_rows
+from attribound.threads import limited
 
 SHORT_SECONDS = 60.0
 """Runs that take no longer are not probed: there is little to gain."""
@@ -27,6 +29,14 @@ def fastest_rows(field: Field, x: Tensor, draws: int) -> int | None:
         x: an input.
         draws: how many maps the run will make in all.
     """
+    try:
+        with limited(1):
+            return _fastest_rows(field, x, draws)
+    except (AttriboundError, RuntimeError):  # each input will say by itself what is wrong
+        return None
+
+
+def _fastest_rows(field: Field, x: Tensor, draws: int) -> int | None:
     usual = min(batch_rows(field, x, None), CHUNK_ROWS * field.block)
     known = _seconds_per_row(field, x, usual)  # also warms up
     if draws * field.block * known < SHORT_SECONDS:

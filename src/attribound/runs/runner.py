@@ -41,7 +41,6 @@ from attribound.runs.reference import with_reference
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
 from attribound.runs.work import class_of
-from attribound.threads import limited
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
@@ -204,19 +203,11 @@ def close_run(opened: OpenedRun, *, trust: bool, say: Callable[[str], None]) -> 
     # As many as there are: whoever checks the run compares its records with this number.
     items = None if config.items is None else min(config.items, len(data))
     full = msgspec.structs.replace(config, items=items, **hashes)
-    full = msgspec.structs.replace(full, batch=_measured(opened, full))
+    if full.batch is None and (x := first_input(data, config.device)) is not None:
+        draws = full.samples * (items or len(data)) * len(full.parts)
+        full = msgspec.structs.replace(full, batch=fastest_rows(opened.field, x, draws))
     known = Opened(data, opened.field, full.model_sha256)
     return full, Job(full, trust, _shared(model), labelled=not doubt, opened=known)
-
-
-def _measured(opened: OpenedRun, config: RunConfig) -> int | None:
-    """Rows per model call, if a run is so long that a probe pays; an input that fails will say why itself."""
-    if config.batch is not None or (x := first_input(opened.data, config.device)) is None:
-        return config.batch
-    items = len(opened.data) if config.items is None else config.items
-    with suppress(AttriboundError, RuntimeError), limited(1):
-        return fastest_rows(opened.field, x, config.samples * items * len(config.parts))
-    return None
 
 
 def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[str], None]) -> None:

@@ -35,6 +35,7 @@ from attribound.certification.suspicions import Returned, bright_pixels, check_c
 from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field, Model, innermost
 from attribound.fields.bounded import Bounded, bounded
+from attribound.fields.exchange import check_unchanged
 from attribound.fields.precision import in_precision
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, model_hash
@@ -165,7 +166,9 @@ class Certifier:
             prediction=peek.prediction,
             label=label,
         )
-        return answer(request, meter(progress, "certify"))
+        certificate = answer(request, meter(progress, "certify"))
+        check_unchanged(self.field, peek.logits, look_at(self.field.model, x).logits)
+        return certificate
 
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""

@@ -18,6 +18,7 @@ from attribound.changes.base import Change, Continuous, Finite
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
+from attribound.fields.exchange import check_unchanged, refuse
 from attribound.fields.relative import packed_reference
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, input_hash, model_hash
@@ -143,9 +144,18 @@ class Asker:
             answer = scanned_answer(scan, Question(self.cosines, share, self.reference, about.plain), progress)
         else:
             answer = exact_answer(along, plain=about.plain, label=about.prediction, cosines=self.cosines)
+        self._look_again(about)
         record = self._record(change, about, answer)
         record = msgspec.structs.replace(record, seconds=time.perf_counter() - started)
         return Tolerance(record, answer.broken, answer.shown, answer.angles)
+
+    def _look_again(self, about: Subjected) -> None:
+        """Raise if the unchanged input gets another class or map than before its changes were tried."""
+        seen = look_at(self.field.model, about.x)
+        if seen.prediction != about.prediction:
+            refuse(self.field, "unsteady")
+        plain = _plain(self.field, about.x, about.target, about.seed, about.item)
+        check_unchanged(self.field, about.plain[None], plain[None])
 
     def _record(self, change: Change, about: Subjected, answer: Answer) -> ToleranceRecord:
         known, digest = answer.evidence, input_hash(about.x)

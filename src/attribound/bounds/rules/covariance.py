@@ -118,5 +118,5 @@ def _lowest(three: FloatArray) -> FloatArray:
     left, middle, right = np.moveaxis(three, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         lowest = (left - right) / (2 * (left - 2 * middle + right))
-    within: FloatArray = np.clip(np.where(np.isfinite(lowest), lowest, 0.0), -1.0, 1.0)
-    return within[..., None]
+    within: FloatArray = np.clip(np.where(np.isfinite(lowest), lowest, 0.0), -1.0, 1.0)[..., None]
+    return within

@@ -110,7 +110,7 @@ def _searched(value: Callable[[Truncation], FloatArray], law: Law, shift: FloatA
         middle, width = middle + width * _lowest(three), width * _CLOSER
         three = value(law.truncate(shift[..., None], middle + width * _AROUND))
         best = np.minimum(best, three.min(axis=-1))
-    return best
+    return np.asarray(best)
 
 
 def _lowest(three: FloatArray) -> FloatArray:

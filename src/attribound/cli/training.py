@@ -191,27 +191,23 @@ def tune(
     from attribound.cli import console
     from attribound.data import fitted, open_data
     from attribound.fields import make_field
-    from attribound.fields.precision import in_precision
     from attribound.files import check_target
     from attribound.models import Denoised, load_denoiser, load_model
     from attribound.noise import units_of
 
     _check_levels(level or ())
-    target = None if out is None else check_target(out)
-    source = open_data(data)
+    target, source = None if out is None else check_target(out), open_data(data)
 
     def plain(network: "Network") -> "Field":
-        field = make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
-        return in_precision(field, precision.value)
+        made = make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
+        return _in_precision(made, precision)
 
     network = load_model(model, arch, trust=trust_model)
     check_columns(source.features, network, model)
     _, source, note = fitted(data, source, network)
-    if note:
-        console.say(quiet=as_json)(note)
-    cleaner = None if denoiser is None else load_denoiser(denoiser)
-    if line := _about_precision(plain(network), source, precision):
+    for line in filter(None, (note, _about_precision(plain(network), source, precision))):
         console.say(quiet=as_json)(line)
+    cleaner = None if denoiser is None else load_denoiser(denoiser)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
             plain(network),
@@ -247,6 +243,12 @@ def _write_scan(row: dict[str, Any], out: Path | None, target: Path | None) -> N
     write_whole(out, json.dumps(row, indent=1) + "\n")
     if target.is_file():  # beside a device or a pipe there is no place for a picture
         plots.save(plots.plot_scan(row), out.with_suffix(".png"))
+
+
+def _in_precision(field: "Field", precision: PrecisionName) -> "Field":
+    from attribound.fields.precision import in_precision
+
+    return in_precision(field, precision.value)
 
 
 def _about_precision(field: "Field", source: "Dataset", precision: PrecisionName) -> str:

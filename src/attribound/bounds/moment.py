@@ -29,6 +29,7 @@ LARGEST = 8.0
 _SLACK = 1e-8
 """How far draws may exceed the limit, and angles their values, by rounding: far more than they do."""
 
+_TINY = 1e-300
 _ROUNDING = 1e-11
 """Allowance for rounding in E f*, relative to 1 + the largest loss (derived in docs/theory/moment-rule.md)."""
 
@@ -162,14 +163,15 @@ class Conjugate:
         return convex_slopes(self._lowered) / _column(self._step)
 
     @cached_property
-    def _lines(self) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
-        """The lines' levels in L, how many nodes each one spans (chords span many), and where each question begins."""
+    def _lines(self) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp], FloatArray]:
+        """The lines' levels in L, how many nodes each spans (chords span many), where each question begins, logs."""
         levels = 1.0 + self._slopes
         new = np.ones(levels.shape, bool)
         np.not_equal(levels[..., 1:], levels[..., :-1], out=new[..., 1:])
         places, width = np.flatnonzero(new), levels.shape[-1]
         rows = np.searchsorted(places, np.arange(0, levels.size, width))
-        return levels.ravel()[places], np.diff(places, append=levels.size).astype(np.float64), rows
+        lines, counts = levels.ravel()[places], np.diff(places, append=levels.size).astype(np.float64)
+        return lines, counts, rows, log_level(lines)
 
     @cached_property
     def _start(self) -> FloatArray:
@@ -177,9 +179,9 @@ class Conjugate:
 
     def mean(self, shift: Values) -> FloatArray:
         """Upper bound on E f*(L - 1), L = exp(shift z - shift^2/2), z standard normal; rises with the shift."""
-        levels, counts, rows = self._lines
+        levels, counts, rows, logarithms = self._lines
         shifts = np.broadcast_to(np.asarray(shift, np.float64), self._start.shape).ravel()
-        each = counts * excess(levels, np.repeat(shifts, np.diff(rows, append=levels.size)))
+        each = counts * excess(levels, np.repeat(shifts, np.diff(rows, append=levels.size)), logarithms)
         return np.asarray(self._start + self._step * np.add.reduceat(each, rows).reshape(self._start.shape))
 
 
@@ -210,16 +212,28 @@ def convex_slopes(values: FloatArray) -> FloatArray:
     return rising.reshape(steps.shape)
 
 
-def excess(level: FloatArray, shift: Values) -> FloatArray:
-    """E(L - level)_+ for L = exp(shift z - shift^2/2): convex in L, so it rises with the shift."""
-    level, shift = np.broadcast_arrays(np.asarray(level, np.float64), np.asarray(shift, np.float64))
+def excess(level: FloatArray, shift: Values, logarithm: FloatArray | None = None) -> FloatArray:
+    """E(L - level)_+ for L = exp(shift z - shift^2/2): convex in L, so it rises with the shift.
+
+    Args:
+        level: any numbers.
+        shift: in sigmas.
+        logarithm: `log_level(level)`, for who asks about many shifts.
+    """
+    logs = log_level(level) if logarithm is None else logarithm
+    level, shift, logs = np.broadcast_arrays(level, np.asarray(shift, np.float64), logs)
     value, inner = np.maximum(1.0 - level, 0.0), (level > 0) & (shift > 0)
-    if inner.any():
+    if inner.any():  # the rest takes no integral
         positive, moved = level[inner], shift[inner]
         with np.errstate(over="ignore"):
-            outer = moved / 2 - np.log(positive) / moved
+            outer = moved / 2 - logs[inner] / moved
         value[inner] = np.maximum(special.ndtr(outer) - positive * special.ndtr(outer - moved), 0.0)
     return value
+
+
+def log_level(level: FloatArray) -> FloatArray:
+    """The logarithm of a level, or of a tiny number where it is not positive."""
+    return np.asarray(np.log(np.maximum(level, _TINY)))
 
 
 def conjugate_mean(shift: float, design: Design, low: float, high: float) -> float:

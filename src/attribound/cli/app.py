@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import typer
 
-from attribound.cli.choices import PrecisionName
 from attribound.errors import AttriboundError
 from attribound.sanitise import printable
 
@@ -99,7 +98,6 @@ Maps = Annotated[
 Bound = Annotated[
     str, typer.Option(help="How the limit is known: unit, clip:L, proved:L; assumed:L is no certificate.")
 ]
-Precision = Annotated[PrecisionName, typer.Option(help="Run the model in it; what is certified is its map then.")]
 Alpha = Annotated[float, typer.Option(help="Probability that a certificate is false.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the draws.")]
 

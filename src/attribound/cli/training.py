@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attribound.bounds.laws import Normal
+from attribound.cli import shared
 from attribound.cli.app import (
     Alpha,
     Arch,
@@ -20,7 +21,6 @@ from attribound.cli.app import (
     Json,
     Maps,
     Model,
-    Precision,
     Seed,
     Trust,
     answer,
@@ -160,7 +160,7 @@ def tune(
     data: Data = "mnist-sample",
     attribution: Attribution = "saliency",
     maps: Maps = None,
-    precision: Precision = PrecisionName.FLOAT32,
+    precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = _GAUSSIAN,
     level: Annotated[

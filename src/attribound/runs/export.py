@@ -122,7 +122,7 @@ def _as_text(value: Any) -> Any:
 def _latex(store: Store, rows: Rows) -> Iterator[str]:
     """A booktabs table of what each input was certified for."""
     config = store.config
-    if config.changes:
+    if config.kind == "tolerance":
         raise ArgumentError("expected --format csv, json or parquet for tolerances, got latex")
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
     yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"

@@ -170,11 +170,10 @@ def open_run(config: RunConfig, *, trust: bool, say: Callable[[str], None]) -> O
     plain = load_model(config.model, config.arch, trust=trust)
     cells = cells_for(plain)
     spec, data, note = fitted(config.data, open_data(config.data, cells=cells), plain)
-    units, words = units_of(scale_for(data, plain)), None if cells is None else dict(cells.words)
+    units = None if config.together else units_of(scale_for(data, plain))
     if note:
         say(note)
-    units = None if config.together else units
-    config = msgspec.structs.replace(config, data=spec, units=units, words=words)
+    config = msgspec.structs.replace(config, data=spec, units=units, words=cells and dict(cells.words))
     model = behind_denoiser(plain, config.subject, data.shape)
     try:
         model = model.to(config.device)

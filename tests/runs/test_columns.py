@@ -11,7 +11,7 @@ import xgboost
 from attribound.cli.app import run
 from attribound.runs import Store
 from attribound.runs.columns_proved import prove_columns
-from attribound.runs.store import copy_run
+from attribound.runs.copies import copy_run
 from attribound.runs.tasks import Outcome
 from tests.runs.applicants import NAMES, ROWS, WORDS, ask, printed, records, refused, train, write
 

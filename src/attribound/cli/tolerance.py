@@ -7,7 +7,15 @@ import typer
 from attribound.cli import shared
 from attribound.cli.app import Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, app
 from attribound.cli.certify import carry_out, engine_of
-from attribound.cli.choices import EngineName, OutputName, ReferenceName, SizeName, default_attribution, is_forest
+from attribound.cli.choices import (
+    EngineName,
+    OutputName,
+    PrecisionName,
+    ReferenceName,
+    SizeName,
+    default_attribution,
+    is_forest,
+)
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
@@ -48,6 +56,7 @@ def tolerance(
     attribution: Attribution = None,
     maps: Maps = None,
     output: shared.Explained = OutputName.LOGIT,
+    precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     target: shared.Target = None,
     cosine: Annotated[list[float] | None, typer.Option(help="How alike maps must stay, in [0, 1) [0.8].")] = None,
@@ -101,6 +110,7 @@ def tolerance(
         attribution=method,
         maps=tuple(maps or _default_maps(method)),
         output=output.value,
+        precision=precision.value,
         bound=bound,
         noise="",
         changes=changes,

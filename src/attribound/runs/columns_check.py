@@ -10,7 +10,6 @@ from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.runs.check import RunCheck, counted
 from attribound.runs.columns_proved import prove_columns
-from attribound.runs.columns_work import row_of
 from attribound.runs.data_check import DataCheck
 from attribound.runs.job import cells_of
 from attribound.runs.store import Store
@@ -63,7 +62,7 @@ def check_columns_run(
 
 def _about_data(record: ColumnsRecord, data: Dataset) -> Iterator[str]:
     try:
-        row = row_of(data, record.item)
+        row = data.row(record.item)
     except (AttriboundError, IndexError):
         yield f"{data.name} has no row {record.item} that can be read"
         return

@@ -2,10 +2,7 @@
 
 from typing import final
 
-from attribound.data import Arrays, Unlabelled
-from attribound.errors import StoredDataError
 from attribound.fields.base import innermost
-from attribound.forests.ensemble import FloatArray
 from attribound.models.forest import shap_of
 from attribound.runs.job import Job
 from attribound.runs.tasks import Outcome, Task
@@ -28,14 +25,5 @@ class Searching(Work):
 
     def outcome(self, task: Task) -> Outcome:
         """Ask about one row."""
-        record = self.asker.ask(row_of(self.data, task.item), item=task.item, label=self.data.label(task.item))
+        record = self.asker.ask(self.data.row(task.item), item=task.item, label=self.data.label(task.item))
         return Outcome(task.item, record)
-
-
-def row_of(data: object, item: int) -> FloatArray:
-    """One row in float64, as it is written in the table."""
-    table = data.base if isinstance(data, Unlabelled) else data
-    if not isinstance(table, Arrays):
-        raise StoredDataError("expected a table")
-    row: FloatArray = table.row(item)
-    return row

@@ -1,7 +1,7 @@
 """What a worker begins with: the run, its model and its data, opened once in every process."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import torch
@@ -14,6 +14,7 @@ from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded
 from attribound.hashes import model_hash
 from attribound.runs.config import RunConfig
+from attribound.runs.luggage import Files, Heading
 
 
 @final
@@ -36,6 +37,8 @@ class Job:
         trust: load programs (TorchScript, exported) too.
         weights: the model's tensors, to be shared rather than loaded again; None: load them.
         labelled: the labels of the data, where there are any, are the model's numbers.
+        heading: the data's description, if inputs come with their tasks; None: the data are read by their name.
+        files: contents of the model's files, for machines that do not have them.
         opened: what the process that prepared the run has open; it stays in that process.
     """
 
@@ -43,6 +46,8 @@ class Job:
     trust: bool = False
     weights: Mapping[str, Tensor] | None = None
     labelled: bool = True
+    heading: Heading | None = None
+    files: Files = field(default_factory=Files)
     opened: Opened | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -54,7 +59,7 @@ class Job:
         if self.opened is not None:
             return self.opened
         config = self.config
-        data = open_data(config.data, cells=cells_of(config))
+        data = self.heading or open_data(config.data, cells=cells_of(config))
         model = _model(self, data.shape)
         sha256 = model_hash(model)
         if config.model_sha256 not in ("", sha256):
@@ -69,7 +74,8 @@ def cells_of(config: RunConfig) -> Cells | None:
 
 def _model(job: Job, shape: Sequence[int]) -> nn.Module:
     """The run's model, with the weights that workers share, where it runs."""
-    model = open_model(job.config.subject, shape, trust=job.trust)
+    with job.files.unpacked(job.config.subject) as subject:
+        model = open_model(subject, shape, trust=job.trust)
     if job.weights is not None and not isinstance(model, torch.jit.ScriptModule):
         model.load_state_dict(dict(job.weights), assign=True)
         for parameter in model.parameters():

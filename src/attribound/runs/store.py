@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from attribound.certificates.finding import Finding
-from attribound.certificates.record import READERS, Failure, Record, newer
+from attribound.certificates.record import READERS, Failure, Record, check_evidence, newer, parse
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.file_quota import reason
@@ -22,14 +22,15 @@ from attribound.runs.connection import SCHEMA, UNREADABLE, connect, locked, why
 from attribound.runs.records import Stored, decode, encode, part_of
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.columns.finding import ColumnsFinding
-from attribound.tolerances.columns.record import ColumnsRecord
-from attribound.tolerances.record import ToleranceRecord
+from attribound.tolerances.columns.record import ColumnsRecord, is_columns
+from attribound.tolerances.record import ToleranceRecord, is_tolerance
 
+S = TypeVar("S", bound=Stored)
 FORMAT = 3
 _FILE, _LOCK = "run.sqlite", "lock.sqlite"
 _MOST_NUMBERS = 50_000_000
 """A stored picture never has more values than this: a small file may not unpack into all memory."""
-_Kind = TypeVar("_Kind", Record, ToleranceRecord, ColumnsRecord)
+_Kind = TypeVar("_Kind", ToleranceRecord, ColumnsRecord)
 _Found = TypeVar("_Found")
 _PATIENCE_SECONDS = 30.0
 """No single row takes longer to find; whoever made it so means no good."""
@@ -212,6 +213,11 @@ class Store:
         return RunConfig.from_json(self._get("config") or {}, str(self.path))
 
     @property
+    def connection(self) -> sqlite3.Connection:
+        """The file, opened."""
+        return self._connection
+
+    @property
     def file(self) -> Path:
         """The file that holds everything."""
         return self.path / _FILE
@@ -231,7 +237,17 @@ class Store:
 
     def records(self) -> Iterator[Record | Failure]:
         """All records of a run of certificates."""
-        yield from self._only(Record)
+        for one in self.unchecked():
+            if isinstance(one, Record):
+                check_evidence(one, f"item {one.item} of {self.path}")
+            yield one
+
+    def unchecked(self) -> Iterator[Record | Failure]:
+        """The same, for whoever looks at the evidence of many records at once."""
+        for item, part, text in self._select("SELECT item, part, record FROM records ORDER BY item, part"):
+            if is_tolerance(text) or is_columns(text):
+                raise StoredDataError(f"{self.path} holds a tolerance among its certificates (item {item})")
+            yield self._in_place(item, part, parse(text, f"item {item} of {self.path}"))
 
     def tolerances(self) -> Iterator[ToleranceRecord | Failure]:
         """All records of a run of tolerances."""
@@ -299,7 +315,9 @@ class Store:
             raise StoredDataError(f"{self.path} holds a broken picture: {error}") from None
 
     def _record(self, item: Any, part: Any, text: Any) -> Stored:
-        record = decode(text, f"item {item} of {self.path}")
+        return self._in_place(item, part, decode(text, f"item {item} of {self.path}"))
+
+    def _in_place(self, item: Any, part: Any, record: S) -> S:
         if (record.item, part_of(record)) != (item, part):
             raise StoredDataError(f"{self.path} holds the record of item {record.item} in place of item {item}")
         return record
@@ -320,31 +338,3 @@ class Store:
             return None if row is None else json.loads(row[0])
         except (*UNREADABLE, ValueError, TypeError, RecursionError) as error:
             raise StoredDataError(f"{self.path} is not a run: its {key} cannot be read: {reason(error)}") from None
-
-
-def copy_run(source: Path, out: Path) -> int:
-    """Copy a run with SQLite's own backup, which is whole also while the run is written; returns the record count."""
-    with Store.read_any(source) as store:
-        try:
-            if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-                raise StoredDataError(f"expected a new folder for the copy, but {out} exists")
-            out.mkdir(parents=True, exist_ok=True)
-            return _back_up(store._connection, out / _FILE)
-        except OSError as error:
-            raise StoredDataError(f"cannot write {out}: {error.strerror or error}") from None
-
-
-def _back_up(connection: sqlite3.Connection, file: Path) -> int:
-    """All or nothing: half a copy is removed again, with its folder."""
-    try:
-        with contextlib.closing(sqlite3.connect(file)) as target:
-            connection.backup(target)
-            target.execute("PRAGMA journal_mode=DELETE")
-            return int(target.execute("SELECT count(*) FROM records").fetchone()[0])
-    except BaseException as error:
-        for path in file.parent.iterdir():
-            path.unlink()
-        file.parent.rmdir()
-        if isinstance(error, sqlite3.Error):
-            raise StoredDataError(why(file.parent, error)) from None
-        raise

@@ -42,6 +42,8 @@ from attribound.runs.work import Job, class_of
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
+FILMED = 24
+"""Film strips of tolerances are kept of so many inputs at most: a page holds no more."""
 _PROBES = 6
 """Noisy copies on which the model's outputs are looked at beforehand."""
 _PROCESSORS = "processors"
@@ -305,8 +307,11 @@ def _begin(store: Store, items: Sequence[int], config: RunConfig, retry: bool) -
             done.add(key)
     state.begun_with = state.done
     pictured, compared = set(items[: config.pictures]), set(items[:COMPARED])
+    filmed = set(items[: min(config.pictures, FILMED)])
     return state, [
-        Task(item, item in pictured, item in compared, part) for item, part in wanted if (item, part) not in done
+        Task(item, item in pictured, item in compared, part, item in filmed)
+        for item, part in wanted
+        if (item, part) not in done
     ]
 
 

@@ -17,12 +17,14 @@ class Task:
         picture: keep input, plain and smoothed map, for pages.
         map: keep the smoothed map, for the run's chance level.
         part: which part, e.g. the name of a change; empty if a record says everything about an input.
+        film: keep a film strip of a change, for pages.
     """
 
     item: int
     picture: bool
     map: bool = False
     part: str = ""
+    film: bool = False
 
 
 @final

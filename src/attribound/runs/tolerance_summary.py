@@ -1,7 +1,7 @@
 """What a run of tolerances found, change by change; every interval is one that the records' facts prove."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -30,6 +30,7 @@ class ChangeSummary:
         reaches: by cosine, the proved intervals; None where not even no change is proved.
         class_reaches: the intervals in which the class stays.
         fidelities: cosines of the maps shown with the plain ones.
+        sizes: values are sizes of changes that go either way.
     """
 
     change: ChangeRecord | None = None
@@ -38,6 +39,7 @@ class ChangeSummary:
     reaches: dict[str, list[Interval]] = field(default_factory=dict)
     class_reaches: list[Interval] = field(default_factory=list)
     fidelities: list[float] = field(default_factory=list)
+    sizes: bool = False
 
     def take(self, record: ToleranceRecord) -> None:
         """Count one record."""
@@ -47,6 +49,7 @@ class ChangeSummary:
             self.reaches.setdefault(key, []).append(interval)
         self.class_reaches.append(record.class_reach)
         self.fidelities.append(record.fidelity)
+        self.sizes = record.sizes
 
     def median(self, intervals: Sequence[Interval]) -> Interval:
         """At least half of the inputs are proved as far as this to the left, and half to the right."""
@@ -156,11 +159,12 @@ class ToleranceSummary:
             "",
             *(f"  {'   '.join(row).rstrip()}" for row in cells),
             "",
-            *self._warnings(),
+            *self.warnings(),
             *(f"item {one['item']}, {one['change']} failed: {one['message']}" for one in self.messages),
         ]
 
-    def _warnings(self) -> list[str]:
+    def warnings(self) -> list[str]:
+        """What a reader must know to judge the numbers."""
         found = [f"{key}: {doubt}: it counts as proving nothing" for key, doubt in list(self.doubtful.items())[:_NOTES]]
         if any(one.proofs["assumed"] for one in self.changes.values()):
             found.append("The limit is ASSUMED: what is scanned is not a certificate.")
@@ -172,13 +176,16 @@ class ToleranceSummary:
         return found
 
 
-def summarise_tolerances(store: Store) -> ToleranceSummary:
-    """Read a run's records once."""
+def summarise_tolerances(
+    store: Store, look: Callable[[ProvedTolerance | Failure], None] = lambda one: None
+) -> ToleranceSummary:
+    """Read a run's records once; `look` is called with each."""
     config = store.config
     changes = {name: ChangeSummary() for name in config.parts}
     inputs, messages, doubtful = set[int](), list[dict[str, Any]](), dict[str, str]()
     records, errors, seconds = 0, 0, 0.0
     for one in prove_tolerances(store.tolerances(), config):
+        look(one)
         record = one if isinstance(one, Failure) else one.record
         records, seconds = records + 1, seconds + record.seconds
         inputs.add(record.item)

@@ -70,7 +70,12 @@ def test_export(folder, capsys):
     capsys.readouterr()
     assert run(["export", str(folder), "--format", "csv"]) == 0
     assert "change.name" in capsys.readouterr().out.splitlines()[0]
-    assert "csv, json or parquet" in refused(capsys, "export", folder, "--format", "latex")
+    assert run(["export", str(folder), "--format", "latex"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == r"item & change & unit & cosine 0.5 & cosine 0.7 & class stays & proof \\"
+    assert lines[4].startswith("0 & brightness & grey levels & -4 to 4 & ")
+    assert lines[5].endswith(r" & alpha 0.001 \\")
+    assert len(lines) == 10
 
 
 def test_verify_makes_records_again(folder, capsys):
@@ -117,9 +122,23 @@ def test_what_a_reach_asks_for(low, zero, high, reach, wanted):
     assert wanted_interval(change, reach) == wanted
 
 
-def test_compare_says_whose_reach_shrank(folder, capsys):
+def test_compare_says_whose_reach_shrank(folder, tmp_path, capsys):
     found = printed(capsys, "compare", folder, folder)
     assert found["counts"] == {"shrank": 0, "same": 8, "grew": 0}
+    assert run(["copy", str(folder), str(tmp_path / "less")]) == 0
+    with Store.append(tmp_path / "less") as store:
+        record = store.record(0, "brightness")
+        text = encode(replace(record, reaches=dict.fromkeys(record.reaches, (-1.0, 1.0)))).decode()
+        store._connection.execute("UPDATE records SET record = ? WHERE item = 0 AND part = 'brightness'", (text,))
+        store._connection.commit()
+    found = printed(capsys, "compare", folder, tmp_path / "less", "--out", tmp_path / "page.html")
+    assert found["counts"] == {"shrank": 2, "same": 6, "grew": 0}
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.index("-4 to 4 grey levels") < page.index("-1 to 1 grey levels") < page.index("degrees")
+    capsys.readouterr()
+    assert run(["compare", str(folder), str(tmp_path / "less"), "--format", "md"]) == 0
+    shown = capsys.readouterr().out
+    assert "| 0 | brightness | 0.5 | -4 to 4 | -1 to 1 | grey levels | shrank |  |" in shown
 
 
 def test_interrupted_runs_resume_with_the_same_records(folder, tmp_path):
@@ -147,7 +166,11 @@ def test_a_bad_input_becomes_a_failure(tmp_path, capsys):
 
 
 def test_what_is_about_certificates_refuses_in_one_line(folder, capsys):
-    for words in (["report", folder], ["attack", folder], ["export", folder, "--format", "model-card"]):
+    for words in (
+        ["report", folder, "--audience", "auditor"],
+        ["attack", folder],
+        ["export", folder, "--format", "model-card"],
+    ):
         assert "is a run of tolerances" in refused(capsys, *words)
 
 

@@ -7,6 +7,7 @@ from attribound.report.shared.bars import Bar
 from attribound.report.tolerance.rows import default_stops
 from attribound.report.tolerance.words import reach, title
 from attribound.runs.tolerance_summary import ChangeSummary, ToleranceSummary
+from attribound.tolerances.evidence import Interval
 
 
 @final
@@ -25,6 +26,10 @@ class Verdict:
     bars: list[Bar]
 
 
+_NAMED = 3
+"""So many changes stand in the first sentence, the others in the bars only."""
+
+
 def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
     """The verdict at one of the cosines asked.
 
@@ -33,40 +38,48 @@ def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
         key: the cosine.
         noun: what the inputs are.
     """
-    bars = [_bar(one, name, key, summary.inputs, noun) for name, one in summary.changes.items() if one.change]
-    count = sum(bar.proved is not None and bar.proved[0] < bar.proved[1] for bar in bars)
-    weak = bool(summary.doubtful) or any(bar.assumed for bar in bars)
-    kind = "nothing" if not count else "warning" if weak else "proved"
-    return Verdict(kind, _sentence(summary, count, len(bars), noun, any(bar.assumed for bar in bars)), bars)
+    known = {name: one for name, one in summary.changes.items() if one.change}
+    medians = {name: _median(one, key, summary.inputs) for name, one in known.items()}
+    bars = [_bar(one, key, medians[name], summary.inputs, noun) for name, one in known.items()]
+    far = [name for name, one in medians.items() if one is not None and one[0] < one[1]]
+    assumed = any(bar.assumed for bar in bars)
+    kind = "nothing" if not far else "warning" if summary.doubtful or assumed else "proved"
+    whose = f"this {noun}" if summary.inputs == 1 else f"at least half of the {summary.inputs} {noun}s"
+    if not summary.inputs:
+        return Verdict(kind, "This run has no records yet.", bars)
+    if not far:
+        return Verdict(kind, f"Nothing is proved about the explanation of {whose}.", bars)
+    told = [f"{title(name).lower()}: {_told(known[name], medians[name])}" for name in far]
+    count = f"all {len(known)} changes" if len(far) == len(known) else f"{len(far)} of {len(known)} changes"
+    start = "If the ASSUMED limit is right, the" if assumed else "The"
+    surely = "survives" if assumed else "provably survives"
+    more = "; and so on, see the bars" if len(told) > _NAMED else ""
+    these = "this change" if len(known) == 1 else count
+    text = f"{start} explanation of {whose} {surely} {these}: {'; '.join(told[:_NAMED])}{more}."
+    return Verdict(kind, text, bars)
 
 
-def _sentence(summary: ToleranceSummary, count: int, changes: int, noun: str, assumed: bool) -> str:
-    total = summary.inputs
-    if not total:
-        return "This run has no records yet."
-    whose = f"this {noun}" if total == 1 else f"at least half of the {total} {noun}s"
-    if not count:
-        return f"Nothing is proved about the explanation of {whose}, under none of {changes} changes."
-    so = f"under {count} of {changes} changes" if count < changes else f"under all {changes} changes"
-    only = "one change" if changes == 1 else so.removeprefix("under ")
-    if assumed:
-        return f"If the ASSUMED limit is right, the explanation of {whose} survives {only}, as far as the bars show."
-    return f"The explanation of {whose} provably survives {only}, as far as the bars show."
-
-
-def _bar(one: ChangeSummary, name: str, key: str, total: int, noun: str) -> Bar:
+def _median(one: ChangeSummary, key: str, total: int) -> Interval:
     """What at least half of all inputs keep, those that failed counted as keeping nothing."""
-    change, known = one.change, one.reaches.get(key, [])
+    known = one.reaches.get(key, [])
+    return one.median([*known, *[None] * (total - len(known))])
+
+
+def _told(one: ChangeSummary, interval: Interval) -> str:
+    assert one.change is not None
+    return reach(one.change, interval, sizes=one.sizes).removeprefix("holds ").replace("holds", "yes")
+
+
+def _bar(one: ChangeSummary, key: str, median: Interval, total: int, noun: str) -> Bar:
+    change = one.change
     assert change is not None
-    median = one.median([*known, *[None] * (total - len(known))])
     told = reach(change, median, sizes=one.sizes)
-    if total == 1:
-        text = f"{told[0].upper()}{told[1:]}."
-    else:
-        half = f"For at least half it {told}." if median else "For fewer than half anything is proved."
-        text = f"{half} All that was tried holds for {one.whole(key)} of {total} {noun}s."
+    text = f"{told[0].upper()}{told[1:]}."
+    if total > 1:
+        half = f"At least half: {_told(one, median)}." if median else "Less than half: anything at all."
+        text = f"{half.replace(' (all that was tried)', '')} All that was tried: {one.whole(key)} of {total} {noun}s."
     return Bar(
-        title=title(name),
+        title=title(change.name),
         text=text,
         unit=change.unit,
         stops=default_stops(change.low, change.zero, change.high, one.sizes),

@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 from PIL import Image
 
+from attribound.changes.base import Continuous
+from attribound.changes.registry import register
 from attribound.cli import run
 from attribound.runs import Store
 from attribound.runs.engines import Local
@@ -152,6 +154,11 @@ def test_interrupted_runs_resume_with_the_same_records(folder, tmp_path):
     assert state.begun_with > 0
     assert state.done == 4
     assert records(tmp_path / "run") == records(folder)
+    with Store.read_any(tmp_path / "run") as store, Store.read_any(folder) as whole:
+        for item in (0, 1):
+            mine, theirs = store.pictures(item), whole.pictures(item)
+            assert {"strip:rotation", "strip-map:brightness"} <= set(mine)
+            assert all(np.array_equal(mine[name], theirs[name]) for name in mine | theirs)
 
 
 def test_a_bad_input_becomes_a_failure(tmp_path, capsys):
@@ -190,6 +197,9 @@ def test_what_is_about_certificates_refuses_in_one_line(folder, capsys):
         (["--change", "warmth:10"], "warmth"),
         (["--change", "rotation:10", "--change", "rotation:20"], "rotation twice"),
         (["--change", "rotation:10", "--alpha", "0"], "alpha"),
+        (["--change", "rotation:10", "--map", "tokens"], "needs maps with places"),
+        (["--change", "brightness:0"], "range > 0 for brightness"),
+        (["--change", "nothing-left:1"], "nothing-left made NaN or infinite values"),
     ],
 )
 def test_bad_input_is_one_clear_line(words, message, tmp_path, capsys):
@@ -197,11 +207,27 @@ def test_bad_input_is_one_clear_line(words, message, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
+@register
+class NothingLeft(Continuous):
+    """A change that makes NaN."""
+
+    name, unit, made, example = "nothing-left", "steps", "by a mistake", "nothing-left:1"
+    low, high = -1.0, 1.0
+
+    @classmethod
+    def parse(cls, amount):
+        return cls()
+
+    def apply(self, x, t):
+        return x.expand(len(t), *x.shape) * float("nan")
+
+
 def test_rotation_of_a_table_is_refused(tmp_path, capsys):
     np.savez(tmp_path / "rows.npz", images=np.zeros((2, 784), np.float32))
     words = ["--model", "mnist-cnn-noise", "--data", f"npz:{tmp_path / 'rows.npz'}", "--change", "rotation:10"]
     line = refused(capsys, "tolerance", *words, "--out", tmp_path / "run")
-    assert line.startswith("error: ")
+    assert re.search(r"rotation needs a picture|shape", line)
+    assert not (tmp_path / "run").exists()
 
 
 def test_kinds_do_not_mix(folder, tmp_path):

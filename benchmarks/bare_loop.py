@@ -4,9 +4,10 @@ import torch
 
 import attribound as ab
 from attribound.certificates.statements import registry
+from attribound.certification.method import estimate
 from attribound.data import mnist_sample
 from attribound.models import load_shipped
-from attribound.sampling import Around, AtPoint, Plan, estimate
+from attribound.sampling import Around, AtPoint, Plan
 from benchmarks.figure import Figure, race
 
 SAMPLES, BATCH = 8192, 256

@@ -5,10 +5,11 @@ import torch
 
 import attribound as ab
 from attribound.certificates.statements import registry
+from attribound.certification.method import estimate
 from attribound.data import mnist_sample
 from attribound.fields.families import noisy
 from attribound.models import load_shipped
-from attribound.sampling import Around, AtPoint, Plan, estimate
+from attribound.sampling import Around, AtPoint, Plan
 from benchmarks.figure import Figure, race
 
 SIGMA, STEPS, TUNNEL_DRAWS, DRAWS = 0.5, 50, 32, 4096

@@ -1,7 +1,7 @@
 """Certified epsilon at cosines 0.8 and 0.9 (alpha 0.001), medians over images of the embedded sample.
 
 Every statistic is on: both cosines, cells of three fractions, the class, error bars. The peer is what the covariance
-rule gives from the same measurements, for the ball the tight theorem. The README's table has 40 images
+rule gives from the same measurements, for the ball the tight theorem. The table of docs/compare.md has 40 images
 (`ATTRIBOUND_ITEMS=40`). No seconds are measured here, so each model has a process of its own.
 """
 

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from attribound.sampling import AtPoint, Family, Plan, estimate
+from attribound.certification.method import estimate
+from attribound.sampling import AtPoint, Family, Plan
 from attribound.sampling.statistic import Statistic
 from benchmarks.figure import Figure
 

@@ -14,7 +14,8 @@ import attribound as ab
 from attribound.data import mnist_sample
 from attribound.models import load_shipped
 from attribound.certificates.statements.registry import statistics
-from attribound.sampling import Around, AtPoint, Plan, estimate
+from attribound.certification.method import estimate
+from attribound.sampling import Around, AtPoint, Plan
 field = ab.Unit(ab.Saliency(load_shipped("mnist-cnn-noise")))
 x = mnist_sample()[0][0]
 family, design = Around(field, 7, x), AtPoint(ab.Gaussian(0.5))

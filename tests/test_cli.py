@@ -117,6 +117,9 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
     assert len(summary["attacks"]) == 2
     assert not any(row["violated"] for row in summary["attacks"])
     assert (tmp_path / "uniform.png").stat().st_size > 10_000
+    assert call(capsys, "verify", tmp_path / "gaussian")[0] == 0, "an ordinary run"
+    code, out, _ = call(capsys, "show", tmp_path / "gaussian", "--json")
+    assert json.loads(out)["attacked"]["items"] == 2, "an ordinary audit"
     stored = tmp_path / "gaussian" / "001.json"
     code, out, _ = call(capsys, "verify", stored, "--model", "mnist-cnn-consistency")
     assert code == 0

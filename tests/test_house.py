@@ -17,7 +17,7 @@ from tests.sampling.running import default_statistics
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "attribound"
-LONGEST_FILE, LONGEST_FUNCTION = 350, 50
+LONGEST_FILE, LONGEST_FUNCTION, METHODS_SCREEN = 350, 50, 120
 LAWS_HOMES = ("bounds/laws/", "paper/published.py")
 """Where laws are told apart, and the paper's own numbers under the paper's own names."""
 KINDS = frozenset(kind.__name__ for kind in [*LAWS.values(), *Noise.__subclasses__()])
@@ -208,6 +208,16 @@ def test_only_training_puts_noise_onto_a_batch() -> None:
 def test_no_file_is_too_long() -> None:
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCE.rglob("*.py")}
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_the_method_is_one_screen() -> None:
+    """One file draws, collects, proves and answers, and no other file does so for certificates."""
+    method = "certification/method.py"
+    assert len((SOURCE / method).read_text().splitlines()) <= METHODS_SCREEN
+    calls = {name: {_called(node) for node in ast.walk(tree) if isinstance(node, ast.Call)} for name, tree in trees()}
+    assert calls[method] >= {"rounds", "start", "add", "judge", "stating"}
+    assert {name for name, called in calls.items() if called >= {"rounds", "start"}} == {method}
+    assert "answer" in calls["certification/certifier.py"]
 
 
 def test_no_function_is_too_long() -> None:

@@ -24,6 +24,7 @@ ROOMS = (
     "randomness",
     "threads",
     "metrics",
+    "codebook",
     "bounds",
     "forests",
     "noise",

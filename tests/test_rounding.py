@@ -93,6 +93,23 @@ def test_what_is_no_number_is_not_shown_as_one() -> None:
         rounding.round_down(float("inf"))
 
 
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
+def test_short_ends_lie_inside_and_near(inside, length) -> None:
+    for end in (inside + length, inside - length):
+        short = float(rounding.short_end(end, inside).replace(",", ""))
+        assert min(inside, end) <= short <= max(inside, end)
+        assert abs(short - end) <= 1.001e-3 * abs(end - inside)
+
+
+def test_ends_are_short() -> None:
+    assert rounding.short_end(47.49999, 6) == "47.49"
+    assert rounding.short_end(9134.53, 2792) == "9,134"
+    assert rounding.short_end(-12345.678, 1) == "-12,340"
+    assert rounding.short_end(9134.0, 2792) == "9,134"
+    assert rounding.short_end(0.1, 0.1) == "0.1"
+    assert (rounding.with_commas(2792.0), rounding.with_commas(0.25)) == ("2,792", "0.25")
+
+
 def test_there_is_only_one_zero() -> None:
     assert rounding.round_down(-0.0) == rounding.round_up(-1e-9) == "0.0000"
 

@@ -8,7 +8,7 @@ import torch
 import attribound as ab
 from attribound import demo
 from attribound.attacks import launch
-from attribound.errors import ArgumentError
+from attribound.errors import ArgumentError, StoredDataError
 from attribound.threads import limited
 from tests.problems import Linear
 
@@ -69,8 +69,8 @@ def test_batches_and_attacks_too() -> None:
 
 def test_the_demo_is_like_a_run(tmp_path, monkeypatch) -> None:
     seen = []
-    monkeypatch.setattr(demo, "_run", lambda *arguments: seen.append(torch.get_num_threads()))
-    with pytest.raises(AttributeError):  # there is no run to report about
+    monkeypatch.setattr(demo, "_certify", lambda *arguments: seen.append(torch.get_num_threads()))
+    with pytest.raises(StoredDataError, match="is not a run"):  # there is none to report about
         demo.run_demo(tmp_path, {"one": None}, lambda what, done, total: None)
     assert seen == [1]
     assert torch.get_num_threads() == 3

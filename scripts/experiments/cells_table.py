@@ -16,8 +16,9 @@ from imagenet_table import ALPHA, DIM, SHAPES, Stored, groups, stored_family, un
 from attribound.baselines.pixel_votes import certify_pixels
 from attribound.bounds.cells import Votes
 from attribound.certificates.statements import registry
+from attribound.certification.method import estimate
 from attribound.noise import Gaussian
-from attribound.sampling import Plan, estimate
+from attribound.sampling import Plan
 from attribound.sampling.votes import mark_cells
 
 OUT = Path(__file__).parents[2] / "results" / "cells"

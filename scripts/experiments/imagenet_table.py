@@ -19,11 +19,12 @@ from torch import Tensor, nn
 
 from attribound.bounds.cells import Majority, Votes
 from attribound.certificates.statements import registry
+from attribound.certification.method import estimate
 from attribound.fields import Saliency, Unit
 from attribound.fields.reshaped import centre
 from attribound.metrics import cosine_similarity
 from attribound.noise import Gaussian
-from attribound.sampling import Around, Draws, Estimate, Plan, estimate
+from attribound.sampling import Around, Draws, Estimate, Plan
 from attribound.sampling.witness import Witness
 
 OUT = Path(__file__).parents[2] / "results" / "imagenet"

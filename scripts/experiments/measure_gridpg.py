@@ -19,12 +19,13 @@ from torch import Tensor
 from attribound.baselines.pixel_votes import certify_pixels
 from attribound.bounds.cells import Votes
 from attribound.certificates.statements import registry
+from attribound.certification.method import estimate
 from attribound.data.folder import Folder
 from attribound.fields import GradCAM, Unit
 from attribound.metrics import certified_grid_pointing_game, grid_pointing_game, make_grid
 from attribound.models import load_model
 from attribound.noise import Gaussian
-from attribound.sampling import Around, AtPoint, Plan, estimate
+from attribound.sampling import Around, AtPoint, Plan
 
 OUT = Path(__file__).parents[2] / "results" / "gridpg.json"
 FRACTIONS, NEEDED = (0.5, 0.25), 0.75

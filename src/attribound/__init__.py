@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from attribound.changes import Shift as Shift
     from attribound.changes import Warmth as Warmth
     from attribound.changes import Zoom as Zoom
+    from attribound.codebook import Codebook as Codebook
     from attribound.data import register_reader as register_reader
     from attribound.errors import AttriboundError as AttriboundError
     from attribound.fields import Absolute as Absolute
@@ -84,6 +85,7 @@ _HOMES = {
     "Captum": "fields.captum",
     "Denoised": "models",
     **dict.fromkeys(("Forest", "TreeShap"), "forests"),
+    "Codebook": "codebook",
     "TopK": "sampling",
     "Certificate": "certificates.certificate",
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certification.certifier"),

@@ -1,38 +1,41 @@
-"""The main job, ready to run: certify real images with a model, pixels and patches, with pictures."""
+"""The main job, ready to run: ordinary runs of real images, pixels and patches, an ordinary audit, and pictures."""
 
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 from attribound.attacks import Direct
-from attribound.attacks.challenge import challenge
 from attribound.bounds.laws import LAWS, Normal
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
-from attribound.certificates.record import encode
-from attribound.certificates.statements.base import COSINES
-from attribound.errors import StoredDataError
+from attribound.certificates.record import Failure, encode
+from attribound.certification.reopen import Opener
+from attribound.errors import AttriboundError, StoredDataError
 from attribound.files import write_whole
 from attribound.progress import Stages
 from attribound.report.figures import plots
 from attribound.report.page import write_report
-from attribound.rounding import exact_text, lower_quantile
+from attribound.rounding import lower_quantile
 from attribound.runs import RunConfig, Store, is_run
-from attribound.runs.runner import prepare
-from attribound.runs.summary import chance_level
-from attribound.runs.tasks import Task
-from attribound.runs.work import Worker
+from attribound.runs.audit import audit_run
+from attribound.runs.engines import Local
+from attribound.runs.runner import prepare, run
+from attribound.runs.stored_maps import smoothed_map
+from attribound.runs.summary import Summary, summarise
+from attribound.runs.work import cores
 from attribound.threads import limited
-from attribound.training import accuracy
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
 PHOTO_ARCH = "efficientnet-lite0"
 CELLS = (0.5, 0.3)
 ROWS_PER_PICTURE, ATTACKED = 4, 3
+_ITEMS_PER_WORKER = 4
+"""A process is started for every four images: starting it takes about as long as certifying them."""
 _OURS = "demo"
 """Written into a demo's runs: the next demo replaces these and no others."""
 
@@ -40,36 +43,34 @@ _OURS = "demo"
 @final
 @dataclass(frozen=True)
 class DemoRun:
-    """All certificates of one run, with the model's accuracy on the whole sample (None without labels)."""
+    """A finished run: its summary and all its certificates, with the names of the classes."""
 
     name: str
+    summary: Summary
     certificates: list[Certificate]
-    classes: Sequence[str]
-    accuracy: float | None
-    accuracy_noisy: float | None
-    chance: float | None
-    findings: list[Finding]
+    classes: list[str]
 
-    def summary(self) -> dict[str, Any]:
-        """The run as `demo --json` prints it."""
-        first = self.certificates[0]
+    def to_json(self) -> dict[str, Any]:
+        """The run as `demo --json` prints it; accuracies are those on the certified images."""
+        first, found = self.certificates[0], self.summary
+        joint = [one.record.joint_epsilon for one in self.certificates]
         return {
             "name": self.name,
             "noise": first.law.kind,
             "radius": first.law.radius,
             "sigma": first.law.sigma,
-            "model": self.certificates[0].record.subject.model,
-            "items": len(self.certificates),
+            "model": found.config.model,
+            "items": found.total,
             "explained": [_name(one.target, self.classes) for one in self.certificates],
             "samples": first.samples,
             "alpha": first.alpha,
-            "accuracy": self.accuracy,
-            "accuracy_noisy": self.accuracy_noisy,
-            "fidelity": lower_quantile([one.fidelity or 0.0 for one in self.certificates], 0.5),
-            "chance": self.chance,
-            "median_max_epsilon": _medians([one.record.max_epsilon for one in self.certificates]),
-            "median_max_visible_epsilon": _medians([one.record.max_visible_epsilon for one in self.certificates]),
-            "median_joint_epsilon": _medians([one.record.joint_epsilon for one in self.certificates]),
+            "accuracy": found.accuracy,
+            "accuracy_noisy": found.accuracy_noisy,
+            "fidelity": found.fidelity,
+            "chance": found.chance,
+            "median_max_epsilon": {key: levels["0.5"] for key, levels in found.quantiles.items()},
+            "median_max_visible_epsilon": found.visible,
+            "median_joint_epsilon": {key: lower_quantile([one[key] for one in joint], 0.5) for key in found.visible},
             "cells": [json.loads(encode(one.record))["cells"] for one in self.certificates],
         }
 
@@ -87,6 +88,7 @@ def digits(*, items: int, samples: int, alpha: float, seed: int) -> dict[str, Ru
             asked={"cells": list(cells)} if cells else {},
             alpha=alpha,
             items=items,
+            pictures=items,
             seed=seed,
         )
 
@@ -119,8 +121,6 @@ def run_demo(
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
 
-    With one thread, as in every worker of a run.
-
     Args:
         out: folder for the results; made if missing.
         configs: the runs, by the names of their folders.
@@ -131,11 +131,14 @@ def run_demo(
         The runs and the JSON summary.
     """
     started = time.perf_counter()
-    runs = [_run(out, name, config, progress, ATTACKED if name == attacked else 0) for name, config in configs.items()]
-    reports = {run.name: str(write_report(out / run.name, out / f"report-{run.name}.html")) for run in runs}
+    for name, config in configs.items():
+        _certify(out / name, config, progress)
+    findings = _attack_a_few(out / attacked, progress) if attacked else []
+    runs = [_read(out / name) for name in configs]
+    reports = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
     summary: dict[str, Any] = {
-        "runs": [run.summary() for run in runs],
-        "attacks": [finding.row() for run in runs for finding in run.findings],
+        "runs": [one.to_json() for one in runs],
+        "attacks": [finding.row() for finding in findings],
         "reports": reports,
         "out": str(out),
         "seconds": time.perf_counter() - started,
@@ -144,27 +147,15 @@ def run_demo(
     return runs, summary
 
 
-def _run(out: Path, name: str, config: RunConfig, progress: Stages, attacked: int) -> DemoRun:
-    """One run: certify, attack a few, draw."""
-    worker = Worker(prepare(config)[1])
-    folder = out / name
+def _certify(folder: Path, config: RunConfig, progress: Stages) -> None:
+    """An ordinary run in place of the last demo's."""
+    config, job = prepare(config)
     if is_run(folder):
         _remove_old(folder)
-    with Store.create(folder, worker.config) as store:
+    with Store.create(folder, config) as store:
         store.note(_OURS, True)
-        store.note("classes", list(worker.data.classes))
-        certificates = _certify(store, worker, worker.data.order(count=config.items), name, progress)
-        findings = _attack_a_few(store, certificates[:attacked], worker, progress)
-        chance = chance_level(store)
-    _draw(out / f"{name}.png", certificates[:ROWS_PER_PICTURE], worker)
-    labelled = all(worker.data.label(item) is not None for item in range(len(worker.data)))
-    clean, noisy = (accuracy(worker.model, worker.data, noise) if labelled else None for noise in (None, worker.noise))
-    return DemoRun(name, certificates, worker.data.classes, clean, noisy, chance, findings)
-
-
-def _name(target: int, classes: Sequence[str]) -> str:
-    """A class by its name, or its number if it has none."""
-    return classes[target] if target < len(classes) else str(target)
+    workers = max(min(cores(), (config.items or 0) // _ITEMS_PER_WORKER), 1)
+    run(job, folder, Local(workers), progress=lambda state: progress(folder.name, state.done, state.total))
 
 
 def _remove_old(folder: Path) -> None:
@@ -175,48 +166,37 @@ def _remove_old(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _certify(store: Store, worker: Worker, items: list[int], name: str, progress: Stages) -> list[Certificate]:
-    certificates: list[Certificate] = []
-    for item in items:
-        progress(name, item, len(items))
-        certificate, outcome = worker.certify(Task(item, picture=True))
-        store.add(outcome)
-        certificate.save(store.path / f"{item:03d}.json")
-        certificates.append(certificate)
-    progress(name, len(items), len(items))
-    return certificates
+def _attack_a_few(folder: Path, progress: Stages) -> list[Finding]:
+    """An ordinary audit of the first certificates, each at its own claim: none may fall below it."""
+    attacks = [Direct(steps=30, samples=96, rescore_samples=4096)]
+    return audit_run(folder, attacks, Opener(), items=ATTACKED, progress=partial(progress, "attack"))
 
 
-def _attack_a_few(store: Store, claims: list[Certificate], worker: Worker, progress: Stages) -> list[Finding]:
-    """Attack certificates at their own claim: none may fall below it."""
-    findings: list[Finding] = []
-    for number, claim in enumerate(claims):
-        progress("attack", number, len(claims))
-        attack = Direct(steps=30, samples=96, rescore_samples=4096)
-        found = challenge(claim, worker.bounded, worker.data.input(claim.item), [attack], measure_tightness=False)
-        pictures = {"attacked": found.worst.map.numpy(), "change": found.worst.delta.double().numpy()}
-        store.add_finding(found.finding, pictures)
-        findings.append(found.finding)
-        progress("attack", number + 1, len(claims))
-    return findings
+def _read(folder: Path) -> DemoRun:
+    """What a run found; its certificates are also written as files, and the first few drawn."""
+    with Store.read(folder) as store:
+        certificates = list[Certificate]()
+        for record in store.records():
+            if isinstance(record, Failure):
+                raise AttriboundError(f"item {record.item} of {folder}: {record.message}")
+            Certificate(record).save(folder / f"{record.item:03d}.json")
+            certificates.append(Certificate(record, smoothed_map(store, record)))
+        _draw(folder.with_name(f"{folder.name}.png"), certificates[:ROWS_PER_PICTURE], store)
+        return DemoRun(folder.name, summarise(store), certificates, store.recall("classes") or [])
 
 
-def _draw(path: Path, shown: list[Certificate], worker: Worker) -> None:
+def _draw(path: Path, shown: list[Certificate], store: Store) -> None:
     """A picture of the first few."""
-    images = [worker.data.input(one.item) for one in shown]
+    pictures = [store.pictures(one.item, "input", "plain") for one in shown]
     figure = plots.plot_rows(
         shown,
-        [image.numpy() for image in images],
-        [_plain(worker, image, one.target) for image, one in zip(images, shown, strict=True)],
+        [one["input"] for one in pictures],
+        [one["plain"] for one in pictures],
         title=f"{shown[0].law.words}: no change of size epsilon can bend the map further",
     )
     plots.save(figure, path)
 
 
-def _plain(worker: Worker, image: Any, target: int) -> Any:
-    """The ordinary map, without noise."""
-    return worker.bounded.base.attribute(image[None], target)[0].detach().double().numpy()
-
-
-def _medians(tables: list[dict[str, float]]) -> dict[str, float]:
-    return {exact_text(cosine): lower_quantile([one[exact_text(cosine)] for one in tables], 0.5) for cosine in COSINES}
+def _name(target: int, classes: list[str]) -> str:
+    """A class by its name, or its number if it has none."""
+    return classes[target] if target < len(classes) else str(target)

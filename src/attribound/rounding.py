@@ -38,6 +38,27 @@ def exact_text(value: float) -> str:
     return short if float(short) == value else repr(float(value))
 
 
+def with_commas(value: float) -> str:
+    """A number for people, to six digits: 2,792 and 0.25; whole numbers in full."""
+    return f"{value:,.0f}" if value == math.floor(value) and abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def short_end(end: float, inside: float) -> str:
+    """The end of an interval in few digits, never outside it: moved inside by at most a thousandth of the distance.
+
+    Args:
+        end: of the interval, included.
+        inside: a value in it.
+    """
+    if end == math.floor(end):
+        return f"{end:,.0f}"
+    if end == inside:
+        return exact_text(end)
+    digits = 4 - math.ceil(math.log10(abs(end - inside)))
+    exact = Decimal(round_down(end, digits) if end > inside else round_up(end, digits))
+    return f"{exact.normalize():,f}"
+
+
 def degrees(cosine: float) -> int:
     """The angle of a cosine in degrees, rounded up: an explanation turns by no more than this."""
     return math.ceil(math.degrees(math.acos(cosine)) - 1e-9)

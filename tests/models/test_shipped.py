@@ -34,18 +34,32 @@ FLOORS = {
     "cifar10-resnet20": 0.87,
     "cifar10-resnet20-noise": 0.70,
     "cifar10-resnet20-consistency": 0.75,
+    "cifar10-resnet20-adversarial": 0.80,
     "cifar10-resnet20-trades": 0.80,
+    "cifar10-resnet20-ig-norm": 0.77,
     "cifar10-resnet20-igr": 0.75,
 }
+NETWORKS = [name for name, architecture in SHIPPED.items() if architecture != "forest"]
 ATTACKED = {
+    "cifar10-resnet20-adversarial": "cifar10-adversarial",
     "cifar10-resnet20-trades": "cifar10-trades",
+    "cifar10-resnet20-ig-norm": "cifar10-ig-norm",
     "cifar10-resnet20-igr": "cifar10-igr",
 }
 """Models that were trained under attack by a recipe."""
 RECIPES = Path(__file__).parents[2] / "examples" / "recipes"
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+def test_the_forest_classifies_the_sample_as_well_as_its_card_says() -> None:
+    """50 applicants: a forest as good as its card (76 %) falls below 60 % with probability 0.01."""
+    model, stated, data = load_shipped("credit-forest"), card("credit-forest"), open_data("credit-sample")
+    assert stated["test_accuracy"] >= 0.75
+    assert model.feature_names == data.features
+    assert accuracy(model, data) >= 0.6
+    assert "make_credit.py" in stated["command"]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
 def test_cards(name) -> None:
     stated = card(name)
     assert stated["test_accuracy"] >= FLOORS[name]
@@ -62,7 +76,7 @@ def test_cards_of_attacked_models_tell_their_recipe(name, recipe) -> None:
     assert stated["objective"] == repr(phase.objective)
     assert stated["schedule"] == asdict(phase.schedule)
     assert f"{recipe}.toml" in stated["command"]
-    assert 0.5 < stated["test_accuracy_attacked"] < stated["test_accuracy"]
+    assert 0.4 < stated["test_accuracy_attacked"] < stated["test_accuracy"]
 
 
 def test_everything_shipped_is_small() -> None:

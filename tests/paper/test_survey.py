@@ -10,6 +10,7 @@ from attribound.bounds import Length, Spread
 from attribound.certificates.alike import facts_alike
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure
+from attribound.certification.method import estimate
 from attribound.data import open_data
 from attribound.errors import AttriboundError
 from attribound.fields import make_field
@@ -17,7 +18,7 @@ from attribound.models import load_model
 from attribound.paper import EXPERIMENTS, Settings
 from attribound.paper.survey import COSINES, EPSILONS, Survey, _sound, certified_records, read_survey
 from attribound.runs import Store, is_run
-from attribound.sampling import Around, AtPoint, Plan, estimate
+from attribound.sampling import Around, AtPoint, Plan
 from attribound.sampling.norm import Norm
 from attribound.sampling.spread import SecondMoments
 from tests.paper.test_experiments import RESULTS

@@ -1,8 +1,9 @@
 """One estimate in one line."""
 
 from attribound.certificates.statements.registry import statistics as default_statistics
+from attribound.certification.method import estimate
 from attribound.randomness import Purpose
-from attribound.sampling import Around, AtPoint, CosineAt, Estimate, Plan, estimate
+from attribound.sampling import Around, AtPoint, CosineAt, Estimate, Plan
 from attribound.sampling.norm import Norm
 from attribound.sampling.radius import MapRadius
 from attribound.sampling.spread import SecondMoments

@@ -185,6 +185,11 @@ def _channels(model: Model) -> int | None:
     return next((one.in_channels for one in modules if isinstance(one, nn.Conv2d)), None)
 
 
+def first_channels(model: Model) -> int:
+    """Channels of the pictures that a model takes: 1 if its first convolution says so, else 3."""
+    return 1 if _channels(model) == 1 else 3
+
+
 def _counted(channels: int) -> str:
     return "1 channel" if channels == 1 else f"{channels} channels"
 

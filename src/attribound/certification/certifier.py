@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, final
 
 import msgspec
@@ -10,9 +9,8 @@ import torch
 from torch import Tensor
 
 from attribound import checks as check
-from attribound.bounds.facts import Closeness, Length, Spread
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import BoundRecord, NoiseRecord, Record
+from attribound.certificates.record import Record
 from attribound.certificates.statements.base import COSINES, EPSILONS, Asking
 from attribound.certificates.statements.registry import ask
 from attribound.certificates.subject import Subject
@@ -29,20 +27,21 @@ from attribound.certification.arguments import (
     look_at,
     with_precision,
 )
-from attribound.certification.request import Until, again, names_of, question_of, recorded
+from attribound.certification.given import Transform, given
+from attribound.certification.method import answer
+from attribound.certification.recording import Request
+from attribound.certification.request import Until, again, names_of, question_of
 from attribound.certification.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
 from attribound.errors import AttriboundWarning
-from attribound.fields.base import Field, innermost
+from attribound.fields.base import Field, Model, innermost
 from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.precision import in_precision
-from attribound.fields.relative import packed_reference
 from attribound.fields.rows import independent, probe_rows
-from attribound.hashes import input_bytes, input_hash, model_hash
-from attribound.metrics import cosine_similarity
+from attribound.hashes import input_bytes, model_hash
 from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
-from attribound.sampling import Around, AtPoint, Estimate, Plan, TopK, estimate
+from attribound.sampling import Around, AtPoint, Plan, TopK
 from attribound.threads import limited
 
 
@@ -151,11 +150,20 @@ class Certifier:
         names_of(self.features, plain.numel())
         for statement in self.statements:
             statement.check_size(plain.numel())
-        family = Around(self.field, chosen, x)
-        design = AtPoint(self.noise, chosen_seed, item, self.purpose, self.batch, classes=True)
-        statistics = [one for statement in self.statements for one in statement.statistics()]
-        result = estimate(family, design, self.plan, plain.shape, statistics, progress=meter(progress, "certify"))
-        return self._certificate(result, family, design, peek.prediction, label, plain)
+        request = Request(
+            family=Around(self.field, chosen, x),
+            design=AtPoint(self.noise, chosen_seed, item, self.purpose, self.batch, classes=True),
+            plan=self.plan,
+            statements=self.statements,
+            epsilons=self.epsilons,
+            cosines=self.cosines,
+            subject=msgspec.structs.replace(self.subject, model_sha256=self.weights),
+            features=self.features,
+            plain=plain,
+            prediction=peek.prediction,
+            label=label,
+        )
+        return answer(request, meter(progress, "certify"))
 
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""
@@ -166,69 +174,6 @@ class Certifier:
             self._returned = returned_by(innermost(self.field).model, x, family.inputs(shifts))
             self._probed = tuple(x.shape)
 
-    def _certificate(
-        self,
-        result: Estimate,
-        family: Around,
-        design: AtPoint,
-        prediction: int,
-        label: int | None,
-        plain: Tensor,
-    ) -> Certificate:
-        field, plan, law = self.field, self.plan, result.evidence.law
-        length, closeness = result.evidence.fact(Length), result.evidence.fact(Closeness)
-        record = Record(
-            item=design.item,
-            label=label,
-            target=family.target,
-            prediction=prediction,
-            dim=family.x.numel(),
-            noise=NoiseRecord(law.kind, law.radius, law.sigma, self.noise.budget.units),
-            attribution=field.name,
-            maps=field.reshaped,
-            output=field.output,
-            bound=BoundRecord(field.kind, field.limit, field.source),  # type: ignore[arg-type]
-            samples=result.samples,
-            draws=result.draws,
-            alpha=plan.alpha,
-            seed=design.seed,
-            norm=float(length.sampled),
-            norm_lower=float(length.lower),
-            eigenvalue_upper=float(result.evidence.fact(Spread).eigenvalue),
-            map_radius=float(closeness.radius),
-            facts={kind.name: fact.to_json() for kind, fact in result.evidence.facts.items()},
-            fidelity=_fidelity(plain, result.map),
-            stopped=result.stopped,
-            budget=plan.samples,
-            until=recorded(plan.until),
-            map_shape=tuple(result.map.shape),
-            features=self.features or msgspec.UNSET,
-            seconds=result.seconds,
-            versions={"attribound": version("attribound"), "torch": str(torch.__version__)},
-            model_sha256=self.weights,
-            input_sha256=input_hash(family.x),
-            subject=self._subject(family, design),
-        )
-        record.knowing(result.evidence)
-        return Certificate(record, result.map.numpy()).stating(self.epsilons, self.cosines)
-
-    def _subject(self, family: Around, design: AtPoint) -> Subject:
-        return msgspec.structs.replace(
-            self.subject,
-            model_sha256=self.weights,
-            item=design.item,
-            input_sha256=input_hash(family.x),
-            attribution=self.field.name,
-            maps=self.field.reshaped,
-            reference=packed_reference(self.field) or msgspec.UNSET,
-            output=self.field.output,
-            precision=self.field.precision,
-            bound=self.field.spec,
-            noise=self.noise.law(family.x.numel()).spec,
-            units=self.noise.budget.units,
-            seed=design.seed,
-        )
-
 
 def plain_map(field: Bounded, x: Tensor, target: int, seed: int, item: int) -> Tensor:
     """The plain map in float32, on the processor: what a rounded model's smoothed map is compared with, too."""
@@ -238,19 +183,14 @@ def plain_map(field: Bounded, x: Tensor, target: int, seed: int, item: int) -> T
     return maps.mean(dim=0).cpu()
 
 
-def _fidelity(plain: Tensor, smoothed: Tensor) -> float | None:
-    """Cosine of plain and smoothed map; None if one of them is empty, for then it shows nothing."""
-    if not (bool(plain.any()) and bool(smoothed.any())):
-        return None
-    return float(cosine_similarity(plain[None], smoothed[None]))
-
-
 def certify(
-    field: Field,
-    x: Tensor,
+    field: Field | Model,
+    x: Any,
     target: AskedTarget = None,
     *,
     noise: Noise,
+    method: str | None = None,
+    transform: Transform | None = None,
     seed: int | None = None,
     item: int = 0,
     progress: Wanted = None,
@@ -259,10 +199,13 @@ def certify(
     """Prove how far the smoothed explanation of one input can be bent.
 
     Args:
-        field: a bounded attribution, e.g. `Unit(Saliency(model))`.
-        x: one input, any shape; for a batch use `certify_batch`.
+        field: a bounded attribution, e.g. `Unit(Saliency(model))`; or a model, with `method`.
+        x: one input: a tensor or array of any shape, a picture file, an opened picture; `certify_batch` takes a batch.
         target: class to explain, by number or name; None: the predicted class.
         noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x.
+        method: of a model given as `field`, as after `--attribution`: "saliency", "gradcam", ...; its maps are scaled
+            to length 1 (`Unit`).
+        transform: makes a tensor of a picture, in place of our own reading.
         seed: seed of the draws; None: one that follows from the input.
         item: number of the input; draws depend on (seed, item).
         progress: True for a bar, or a function that is called with (samples done, samples planned).
@@ -273,8 +216,9 @@ def certify(
             model call), `precision` ("bfloat16": of the model), `threads` (1 as in runs; more may help a large
             network on an idle machine; None: as torch is set).
     """
-    prepared = Certifier(field, noise=noise, **{"intervals": True, **settings})
-    return prepared(x, target, seed=seed, item=item, progress=progress)
+    chosen, given_x = given(field, x, method, transform)
+    prepared = Certifier(chosen, noise=noise, **{"intervals": True, **settings})
+    return prepared(given_x, target, seed=seed, item=item, progress=progress)
 
 
 def certify_batch(

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from attribound.errors import ArgumentError
+from attribound.rounding import exact_text
 
 
 @final
@@ -125,7 +126,7 @@ class Continuous(Change):
     @property
     def spec(self) -> str:
         """As people type it."""
-        return f"{self.name}:{self.shown(self.high):g}"
+        return f"{self.name}:{exact_text(self.shown(self.high))}"
 
 
 class Factor(Continuous):

@@ -96,14 +96,15 @@ ATTRIBUTIONS = (
 MAPS = ("raw", "centred", "pooled", "pooled-signed", "tokens", "tokens-signed", "abs", "scaled", "relative")
 """Shapes of maps without their sizes: `attribound.fields.MAPS`."""
 
-DATA = ("mnist-sample", "photos", "mnist", "cifar10", "folder", "npz", "csv", "parquet")
+DATA = ("mnist-sample", "credit-sample", "photos", "mnist", "cifar10", "folder", "npz", "csv", "parquet")
 """Kinds of data: `attribound.data.specs.READERS`."""
 
 MODELS = (
     *("mnist-cnn", "mnist-cnn-noise", "mnist-cnn-consistency", "mnist-cnn-trades", "mnist-cnn-ig-norm"),
     *("mnist-cnn-igr", "mnist-cnn-trades-noise"),
     *("cifar10-resnet20", "cifar10-resnet20-noise", "cifar10-resnet20-consistency"),
-    *("cifar10-resnet20-trades", "cifar10-resnet20-igr"),
+    *("cifar10-resnet20-adversarial", "cifar10-resnet20-trades"),
+    *("cifar10-resnet20-ig-norm", "cifar10-resnet20-igr", "credit-forest"),
 )
 """Shipped models: `attribound.models.SHIPPED`."""
 

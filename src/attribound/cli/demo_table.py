@@ -41,8 +41,8 @@ def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
     for run in summary["runs"]:
         console.print(
             f"{run['name']}: {run['noise']} noise, sigma {run['sigma']:g} per pixel (radius {run['radius']:.4g}); "
-            f"{run['model']}: accuracy {_share(run['accuracy'])}, noisy {_share(run['accuracy_noisy'])}; "
-            f"fidelity {run['fidelity']:.2f}, chance {_level(run['chance'])}"
+            f"{run['model']}: accuracy on these images {_share(run['accuracy'])}, "
+            f"noisy {_share(run['accuracy_noisy'])}; fidelity {_level(run['fidelity'])}, chance {_level(run['chance'])}"
         )
     first, marked = summary["runs"][0], [_marked(column) for column in certificates.values()]
     total = sum(map(len, certificates.values()))

@@ -22,7 +22,8 @@ def paper(
     model: Annotated[str | None, typer.Option(help="This model instead of the table's own.")] = None,
     arch: Arch = None,
     data: Annotated[str | None, typer.Option(help="This data set instead of the embedded one.")] = None,
-    attribution: Annotated[str | None, typer.Option(help="saliency or ig instead of the table's own.")] = None,
+    attribution: Annotated[str | None, typer.Option(help="saliency, ig or ig-random.")] = None,
+    output: Annotated[str, typer.Option(help="What surveys explain: logit, or probability as in the paper.")] = "logit",
     restarts: Annotated[int, typer.Option(min=1, help="Short attacks per image (table 8, figure 2).")] = 20,
     steps: Annotated[int, typer.Option(min=1, help="Iterations of the long attack on each image.")] = 30,
     alpha: Annotated[float, typer.Option(help="Failure probability per certificate.")] = 1e-3,
@@ -38,9 +39,11 @@ def paper(
     """
     from attribound import checks as check
     from attribound.cli import console
+    from attribound.fields.base import check_output
     from attribound.paper import EXPERIMENTS, Settings, conduct
 
     check.alpha(alpha)
+    check_output(output)
     if name.lower() == "list":
         titles = {key: one.title for key, one in EXPERIMENTS.items()}
         answer(titles, as_json, lambda: print("\n".join(f"{key:16} {title}" for key, title in titles.items())))
@@ -58,6 +61,7 @@ def paper(
             model=model,
             arch=arch,
             attribution=attribution,
+            output=output,
             restarts=2 if quick else restarts,
             steps=2 if quick else steps,
             alpha=alpha,

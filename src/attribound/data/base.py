@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from attribound.codebook import Codebook
 from attribound.errors import StoredDataError
 
 
@@ -19,6 +20,7 @@ class Dataset(ABC):
             numbers.
         features: names of the numbers of one input, for tables; empty otherwise.
         scale: (F,) units of the features, such as their standard deviations, for noise with units; None otherwise.
+        codebook: what is known about the features: their titles, units, words; empty otherwise.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Dataset(ABC):
     alphabetical: bool = False
     features: tuple[str, ...] = ()
     scale: Tensor | None = None
+    codebook: Codebook = Codebook()
 
     @property
     def note(self) -> str:

@@ -34,15 +34,25 @@ def fitted(spec: str, data: Dataset, model: Callable[[Tensor], Any]) -> Fitted:
     """
     if not isinstance(data, Folder) or data.sized:
         return Fitted(spec, data, data.note)
-    if size := stated_size(model):
-        why = "the size that the model states"
-    elif size := only_size(model, data.shape[0]):
-        why = "the size that the model accepts"
-    else:
-        size, why = data.size, "the model states no size"
+    size, why = wanted_size(model, data.shape[0], data.size)
     chosen = data.resized(size)
     note = chosen.note and f"{chosen.note} ({size} x {size}: {why})"
     return Fitted(f"{spec}{'&' if _has_options(spec) else '?'}size={size}", chosen, note)
+
+
+def wanted_size(model: Callable[[Tensor], Any], channels: int, otherwise: int) -> tuple[int, str]:
+    """The side of the pictures that a model takes, and how that is known.
+
+    Args:
+        model: the classifier.
+        channels: of the pictures.
+        otherwise: the side if the model takes any.
+    """
+    if size := stated_size(model):
+        return size, "the size that the model states"
+    if size := only_size(model, channels):
+        return size, "the size that the model accepts"
+    return otherwise, "the model states no size"
 
 
 def _has_options(spec: str) -> bool:

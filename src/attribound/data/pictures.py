@@ -43,9 +43,27 @@ def change_picture(path: Path, change: Change, channels: int = 3) -> Tensor:
     levels; it comes as RGB or, for one channel, as grey.
     """
     with _opened(path) as picture:
-        upright = ImageOps.exif_transpose(picture)
-        fine = _levels(upright, picture.format in _SIXTEEN_BITS, shown(path))
-        return change(fine if fine is not None else _opaque(upright).convert("RGB" if channels == 3 else "L"))
+        return change(_as_seen(picture, channels, shown(path)))
+
+
+def open_picture(path: Path, channels: int = 3) -> Image.Image:
+    """A picture file, upright and opaque, as RGB or grey; raises StoredDataError if it cannot be read."""
+    with _opened(path) as picture:
+        return _as_seen(picture, channels, shown(path))
+
+
+def square_pixels(picture: Image.Image, size: int, channels: int = 3, crop: Crop = "fit") -> Tensor:
+    """An opened picture as (channels, size, size) in [0, 1], read as a file is."""
+    name = "the picture"
+    check_pixels(name, *picture.size)
+    return _squared(_as_seen(picture, channels, name), size, channels, crop, name)
+
+
+def _as_seen(picture: Image.Image, channels: int, name: str) -> Image.Image:
+    """The picture upright and opaque; 16 bits or fractions keep their levels."""
+    upright = ImageOps.exif_transpose(picture)
+    fine = _levels(upright, picture.format in _SIXTEEN_BITS, name)
+    return fine if fine is not None else _opaque(upright).convert("RGB" if channels == 3 else "L")
 
 
 def picture_size(path: Path) -> tuple[int, int]:

@@ -1,11 +1,13 @@
-"""Embedded real images, so that the first commands need no download."""
+"""Embedded real data, so that the first commands need no download."""
 
+import csv
 from importlib import resources
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from attribound.codebook import Codebook
 from attribound.data.arrays import Arrays
 from attribound.data.folder import IMAGENET_SIZE, Folder
 from attribound.data.imagenet import imagenet_classes
@@ -28,6 +30,24 @@ def photos(size: int = IMAGENET_SIZE) -> Folder:
         folder = Folder(path, size)
     folder.name, folder.classes = "photos", imagenet_classes()
     return folder
+
+
+def credit_sample() -> Arrays:
+    """50 applicants of German credit: (50, 18) numbers with a codebook, and whether each was a good or a bad risk."""
+    with resources.as_file(resources.files("attribound.data") / "credit") as folder:
+        codebook = Codebook.read(folder / "codebook.toml")
+        rows = list(csv.DictReader((folder / "applicants.csv").read_text().splitlines()))
+    names = tuple(codebook.columns)
+    data = Arrays(
+        torch.tensor([[codebook[name].number(row[name]) for name in names] for row in rows]),
+        torch.tensor([codebook.classes.index(row["risk"]) for row in rows]),
+        "credit-sample",
+        codebook.classes,
+        features=names,
+        scale=torch.tensor([codebook[name].scale or 0.0 for name in names], dtype=torch.float64),
+    )
+    data.codebook = codebook
+    return data
 
 
 def open_sample(typed: Options) -> Arrays:

@@ -12,7 +12,7 @@ from attribound.data.idx import read_mnist
 from attribound.data.npz import open_npz
 from attribound.data.options import Options
 from attribound.data.parquet import open_parquet
-from attribound.data.sample import open_photos, open_sample
+from attribound.data.sample import credit_sample, open_photos, open_sample
 from attribound.data.table import TABLE_OPTIONS
 from attribound.errors import ArgumentError
 from attribound.plugins import Registry
@@ -49,6 +49,7 @@ READERS: Registry[Reader] = Registry(
     "data",
     {
         "mnist-sample": Reader("mnist-sample", open_sample),
+        "credit-sample": Reader("credit-sample", lambda typed: credit_sample()),
         "photos": Reader("photos[?size=N]", open_photos, ("size",)),
         "mnist": Reader("mnist:DIR", lambda typed: read_mnist(typed.where, typed.split), splits=True),
         "cifar10": Reader("cifar10:DIR", lambda typed: read_cifar10(typed.where, typed.split), splits=True),

@@ -9,6 +9,7 @@ from torch import nn
 
 from attribound.errors import ArgumentError
 from attribound.models.architectures import make_model
+from attribound.models.forest import load_forest
 
 SHIPPED = {
     "mnist-cnn": "small-cnn",
@@ -21,15 +22,21 @@ SHIPPED = {
     "cifar10-resnet20": "resnet20",
     "cifar10-resnet20-noise": "resnet20",
     "cifar10-resnet20-consistency": "resnet20",
+    "cifar10-resnet20-adversarial": "resnet20",
     "cifar10-resnet20-trades": "resnet20",
+    "cifar10-resnet20-ig-norm": "resnet20",
     "cifar10-resnet20-igr": "resnet20",
+    "credit-forest": "forest",
 }
-"""Shipped names and their architectures; scripts/assets/make_weights.py made the weights."""
+"""Shipped names and their architectures; made by scripts/assets/make_weights.py, the forest by make_credit.py."""
 
 
 def load_shipped(name: str) -> nn.Module:
     """A shipped model by name, in evaluation mode."""
-    model = make_model(SHIPPED[_known(name)])
+    if SHIPPED[_known(name)] == "forest":
+        with resources.as_file(weights_folder() / f"{name}.ubj") as path:
+            return load_forest(path, None)
+    model = make_model(SHIPPED[name])
     model.load_state_dict(load((weights_folder() / f"{name}.safetensors").read_bytes()))
     return model.eval().requires_grad_(False)
 

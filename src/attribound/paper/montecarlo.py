@@ -7,13 +7,14 @@ from typing import Any, final
 import torch
 
 from attribound.bounds import cosine_bound_paper, norm_interval_paper
+from attribound.certification.method import estimate
 from attribound.fields import make_field
 from attribound.noise import UniformBall
 from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.settings import Settings, predicted
 from attribound.paper.table import Table, kept
 from attribound.randomness import Purpose
-from attribound.sampling import Around, AtPoint, Plan, estimate
+from attribound.sampling import Around, AtPoint, Plan
 from attribound.sampling.norm import Norm
 
 MODEL = "mnist-cnn"

@@ -20,7 +20,14 @@ MNIST_MODELS = {
     "TRADES": "mnist-cnn-trades",
     "IGR": "mnist-cnn-igr",
 }
-CIFAR_MODELS = {"Standard": "cifar10-resnet20", "Noise": "cifar10-resnet20-noise"}
+CIFAR_MODELS = {
+    "Standard": "cifar10-resnet20",
+    "IG-NORM": "cifar10-resnet20-ig-norm",
+    "TRADES": "cifar10-resnet20-trades",
+    "IGR": "cifar10-resnet20-igr",
+    "Noise": "cifar10-resnet20-noise",
+    "Ours": "cifar10-resnet20-consistency",
+}
 CERTIFIED = {name: model for name, model in MNIST_MODELS.items() if name != "TRADES"}
 """The models of tables 2, 5, 8 and 9."""
 OURS = "mnist-cnn-consistency"
@@ -42,6 +49,7 @@ class Settings:
         model: one model instead of the table's own; with `arch` if it is a file.
         arch: its architecture.
         attribution: method; None: the table's own.
+        output: what is explained, "logit" or "probability".
         restarts: short attacks per image (table 8, figure 2), beside a long one.
         steps: iterations of the long one.
         alpha: failure probability per certificate.
@@ -56,6 +64,7 @@ class Settings:
     model: str | None = None
     arch: str | None = None
     attribution: str | None = None
+    output: str = "logit"
     restarts: int = 20
     steps: int = 30
     alpha: float = 1e-3
@@ -84,13 +93,26 @@ class Settings:
         return self.arch if name == self.model else None
 
     def chosen(self, models: Mapping[str, str]) -> Mapping[str, str]:
-        """The table's models, or the one that was asked for."""
-        return models if self.model is None else {Path(self.model).stem: self.model}
+        """The table's models, those of the same names for CIFAR-10, or the one that was asked for."""
+        if self.model is not None:
+            return {Path(self.model).stem: self.model}
+        return {name: CIFAR_MODELS[name] for name in models} if self.on_cifar10 else models
+
+    @property
+    def on_cifar10(self) -> bool:
+        """Whether the data are CIFAR-10's."""
+        return self.source.startswith("cifar10")
 
     @property
     def method(self) -> str:
         """The attribution: saliency unless asked; the paper's integrated gradients cost sixteen times as much."""
         return self.attribution or "saliency"
+
+    @property
+    def explains(self) -> dict[str, str]:
+        """What surveys explain, for their names: the output is left out where it is the logit."""
+        output = {} if self.output == "logit" else {"output": self.output}
+        return {"attribution": self.method, **output}
 
     def beside(self, printed: Sequence[float | None] | None) -> list[tuple[float, float | None]]:
         """The paper's radii, each with what it prints for it."""

@@ -12,9 +12,11 @@ import numpy as np
 from attribound.bounds import Ball, Evidence, Law, Length, Spread, parse_law, shift_size
 from attribound.bounds.paper import cosine_bound_paper, largest_moved_fraction_paper
 from attribound.certificates.record import Failure, Record
+from attribound.certification.reopen import Opener
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError
 from attribound.paper.experiment import Experiment, Numbers, Piece
+from attribound.paper.raw import READINGS, measures_raw, ratios, raw_lengths
 from attribound.paper.settings import CERTIFIED, RADII, Settings
 from attribound.paper.table import Table, kept
 from attribound.rounding import round_down, round_up
@@ -27,6 +29,7 @@ COSINES = (0.8, 0.9)
 EPSILONS = (0.5, 1.0)
 LIMIT = 1.0
 """Every survey is of unit maps."""
+UNIT = "ours"
 
 
 @final
@@ -62,14 +65,17 @@ class Survey:
         """(N,) the largest certified epsilons."""
         return self.evidence.max_epsilon(cosine)[:, 0]
 
-    def cosine_paper(self, epsilon: float | FloatArray) -> FloatArray:
-        """(N,) the paper's T with the sampled norms. NOT a guarantee."""
-        norm = np.minimum(self.norm, LIMIT)
-        return np.asarray(cosine_bound_paper(norm, LIMIT, self.evidence.moved_fraction(epsilon)))
+    def ratio(self, reading: str = UNIT) -> FloatArray:
+        """(N,) c / M as sampled: of unit maps, or of raw ones with a reading of M. An estimate."""
+        return np.minimum(self.norm, LIMIT) if reading == UNIT else ratios(self.measured)[reading]
 
-    def max_epsilon_paper(self, cosine: float) -> FloatArray:
+    def cosine_paper(self, epsilon: float | FloatArray, reading: str = UNIT) -> FloatArray:
+        """(N,) the paper's T with the sampled norms. NOT a guarantee."""
+        return np.asarray(cosine_bound_paper(self.ratio(reading), LIMIT, self.evidence.moved_fraction(epsilon)))
+
+    def max_epsilon_paper(self, cosine: float, reading: str = UNIT) -> FloatArray:
         """(N,) the paper's largest epsilons with the sampled norms. NOT a guarantee."""
-        return self.law.epsilon_at(largest_moved_fraction_paper(np.minimum(self.norm, LIMIT), LIMIT, cosine))
+        return self.law.epsilon_at(largest_moved_fraction_paper(self.ratio(reading), LIMIT, cosine))
 
 
 class SurveyTable(Experiment):
@@ -96,8 +102,14 @@ class SurveyTable(Experiment):
         return {}
 
     def measure(self, settings: Settings, records: Sequence[Record]) -> list[dict[str, float]]:
-        """What it measures on each image beside its certificate, by name."""
-        return [{} for _ in records]
+        """What it measures on each image beside its certificate, by name: raw maps, where the paper has them."""
+        if not measures_raw(settings):
+            return [{} for _ in records]
+        opener = Opener(model=settings.model, arch=settings.arch)
+        return [
+            raw_lengths(opener(record.subject), record.target, seed=settings.seed, item=record.item)
+            for record in records
+        ]
 
     @abstractmethod
     def shown(self, settings: Settings, surveys: Mapping[tuple[str, float], Survey]) -> Table:
@@ -117,8 +129,8 @@ class SurveyTable(Experiment):
 
     def _piece(self, settings: Settings, model: str, radius: float) -> Piece:
         survey = Piece(
-            f"{Path(model).stem}-{settings.method}-r{radius:g}",
-            settings.about(model, attribution=settings.method, radius=radius),
+            "-".join([Path(model).stem, *settings.explains.values(), f"r{radius:g}"]),
+            settings.about(model, **settings.explains, radius=radius),
             lambda: self._survey(settings, certified_records(settings, survey)[: self.most]),
         )
         return replace(survey, about={**survey.about, **self.constants(settings)})
@@ -148,7 +160,8 @@ def certified_records(settings: Settings, survey: Piece) -> list[Record]:
     names = ("model", "data", "attribution", "samples", "alpha", "items", "seed")
     given = {name: survey.about[name] for name in names}
     arch, noise = settings.arch_of(given["model"]), f"{Ball.kind}:{float(survey.about['radius'])!r}"
-    config = RunConfig(**given, arch=arch, noise=noise, epsilons=EPSILONS, cosines=COSINES, pictures=0)
+    asked: dict[str, Any] = {"epsilons": EPSILONS, "cosines": COSINES, "pictures": 0}
+    config = RunConfig(**given, arch=arch, output=settings.output, noise=noise, **asked)
     # A run may grow, so its name does not say how many images it has.
     folder = settings.out / "runs" / replace(survey, about={**survey.about, "items": None}).key
     run(prepare(config)[1], folder, Local())
@@ -162,9 +175,33 @@ def _sound(record: Record | Failure) -> Record:
     return record
 
 
+def readings(settings: Settings) -> list[str]:
+    """How the paper's formula is read: unit maps, and raw ones where they were measured."""
+    return [UNIT, *READINGS] if measures_raw(settings) else [UNIT]
+
+
+def formula_columns(settings: Settings) -> list[str]:
+    """The columns of the paper's formula."""
+    return [f"its formula, {reading}" for reading in readings(settings)]
+
+
 def explained(settings: Settings) -> str:
     """What is smoothed here, and in the paper."""
-    return f"unit {settings.method} of the logit (the paper: integrated gradients of the softmax)"
+    if not measures_raw(settings):
+        return f"unit {settings.method} of the {settings.output} (the paper: integrated gradients of the softmax)"
+    path = ", one random point of the path per draw" if settings.method == "ig-random" else ""
+    return f"unit integrated gradients of the softmax{path} (the paper: not scaled to unit length)"
+
+
+def read_otherwise(settings: Settings) -> list[str]:
+    """What the columns of raw maps are."""
+    if not measures_raw(settings):
+        return []
+    return [
+        "Raw: maps that are not scaled to length 1, as in the paper, so that c is the norm of their mean (estimated). "
+        "M = 1: the paper's reading, that completeness bounds the map by the model's output. M seen: the longest of "
+        "eight single maps. Neither M is a limit, so neither column is a guarantee."
+    ]
 
 
 def useful_radius(epsilon: float, dim: int) -> float:

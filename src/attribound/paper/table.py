@@ -1,8 +1,12 @@
 """A small table, as Markdown and as LaTeX."""
 
+import math
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
+
+from scipy import stats
 
 from attribound.rounding import lower_quantile, round_down
 
@@ -64,6 +68,15 @@ def certified(value: float, digits: int = 4) -> str:
 def median(values: Iterable[float]) -> float:
     """The middle one; of two the smaller."""
     return lower_quantile(list(values), 0.5)
+
+
+def mean_interval(values: Sequence[float]) -> str:
+    """The mean, with half of its 95 % interval (Student's t) where there are two values or more."""
+    mean = statistics.mean(values)
+    if len(values) < 2:
+        return f"{mean:.3f}"
+    half = stats.t.ppf(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return f"{mean:.3f} +- {half:.3f}"
 
 
 def kept(values: Iterable[float], rounded: Callable[[float, int], float | str] = round) -> list[float]:

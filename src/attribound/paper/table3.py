@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar, final
 
 from attribound.bounds import cosine_bound, cosine_bound_paper, max_epsilon, max_epsilon_paper, moved_fraction
+from attribound.certificates.record import Record
 from attribound.paper.published import TABLE3, TABLE7
 from attribound.paper.settings import RADII, Settings
-from attribound.paper.survey import LIMIT, Survey, SurveyTable, useful_radius
+from attribound.paper.survey import LIMIT, Survey, SurveyTable, explained, useful_radius
 from attribound.paper.table import Table, certified, median, number
 
 DIM = 3 * 224 * 224
@@ -23,6 +25,11 @@ class _Photographs(SurveyTable):
     notes: ClassVar[Sequence[str]]
 
     @final
+    def measure(self, settings: Settings, records: Sequence[Record]) -> list[dict[str, float]]:
+        """Nothing else: raw maps of photographs would cost as much as the certificates."""
+        return [{} for _ in records]
+
+    @final
     def shown(self, settings: Settings, surveys: Mapping[tuple[str, float], Survey]) -> Table:
         """The paper's values beside the closed forms and what was measured."""
         measured = {radius: survey for (_, radius), survey in surveys.items()}
@@ -31,11 +38,22 @@ class _Photographs(SurveyTable):
             for level, values in self.published.items()
             for radius, value in zip(RADII, values, strict=True)
         ]
-        return Table(self.title, self.columns, rows, self.notes)
+        return Table(self.title, self.columns, rows, [*self.notes, *_measured(settings, surveys)])
 
     @abstractmethod
     def row(self, level: float, radius: float, printed: float | None, survey: Survey | None) -> list[str]:
         """What stands beside the paper's value."""
+
+
+def _measured(settings: Settings, surveys: Mapping[tuple[str, float], Survey]) -> list[str]:
+    """What was measured, if anything."""
+    if settings.model is None:
+        return []
+    count = len(next(iter(surveys.values())).norm)
+    return [
+        f"Measured: {Path(settings.model).stem}, {count} photographs of {settings.source}, {explained(settings)}, "
+        f"{settings.samples} draws, alpha {settings.alpha:g} (the paper: ResNet-50, 100,000 draws)."
+    ]
 
 
 @final
@@ -48,8 +66,8 @@ class Table3(_Photographs):
     notes = (
         "The tight bound is -1 in every row even at c = M: at these radii norm, limit and noise alone say nothing, "
         "whatever the network.",
-        "c / M: median of the sampled norm of unit saliency (the paper: integrated gradients) on real photographs, "
-        "with --model only.",
+        "c / M: median of the sampled norm of unit maps of real photographs, with --model only; few draws make it too "
+        "large, by (1 - c^2) / draws in its square.",
     )
 
     def row(self, level: float, radius: float, printed: float | None, survey: Survey | None) -> list[str]:

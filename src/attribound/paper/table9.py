@@ -1,5 +1,6 @@
 """Table 9: the smallest radius, by the paper's formula and by an honest search."""
 
+import math
 from collections.abc import Mapping
 from typing import final
 
@@ -7,12 +8,24 @@ import numpy as np
 
 from attribound.bounds import shift_size
 from attribound.bounds.paper import largest_moved_fraction_paper
-from attribound.paper.published import TABLE9
-from attribound.paper.settings import OURS, Settings
-from attribound.paper.survey import COSINES, EPSILONS, LIMIT, Survey, SurveyTable, explained
+from attribound.paper.published import TABLE9, TABLE9_CIFAR10
+from attribound.paper.settings import CERTIFIED, OURS, Settings
+from attribound.paper.survey import (
+    COSINES,
+    EPSILONS,
+    LIMIT,
+    UNIT,
+    Survey,
+    SurveyTable,
+    explained,
+    formula_columns,
+    read_otherwise,
+    readings,
+)
 from attribound.paper.table import Table, median, number
 
 HALF = 0.5
+_CIFAR10 = "Table 9: the smallest smoothing radius on CIFAR-10"
 
 
 @final
@@ -22,44 +35,43 @@ class Table9(SurveyTable):
     name, title = "table9", "Table 9: the smallest smoothing radius on MNIST"
     samples = 512
     radii, sharing = (3.5, 14.0, 21.0, 28.0, 42.0, 56.0, 70.0), True
-
-    def models(self, settings: Settings) -> Mapping[str, str]:
-        """The paper's three and ours."""
-        return {**super().models(settings), "Ours": OURS}
+    networks = {**CERTIFIED, "Ours": OURS}  # noqa: RUF012
 
     def shown(self, settings: Settings, surveys: Mapping[tuple[str, float], Survey]) -> Table:
         """One row per T, model and epsilon."""
-        rows, radii = [], settings.some(self.radii)
+        radii, rows = settings.some(self.radii), []
+        table, title = (TABLE9_CIFAR10, _CIFAR10) if settings.on_cifar10 else (TABLE9, self.title)
         for cosine in reversed(COSINES):
             for name in self.models(settings):
                 tried = {radius: surveys[name, radius] for radius in radii}
-                for index, epsilon in enumerate(EPSILONS):
-                    printed = TABLE9[name, cosine][index] if (name, cosine) in TABLE9 else None
-                    rows.append(
-                        [f"{cosine:g}", name, f"{epsilon:g}", number(printed), *_searched(tried, cosine, epsilon)]
-                    )
-        columns = ["T", "model", "epsilon", "paper's r", "its formula, ours", "smallest r that certifies half"]
-        count = len(next(iter(surveys.values())).norm)
+                for epsilon, printed in zip(EPSILONS, table.get((name, cosine), (None, None)), strict=True):
+                    start = [f"{cosine:g}", name, f"{epsilon:g}", number(printed)]
+                    rows.append([*start, *_searched(settings, tried, cosine, epsilon)])
+        columns = ["T", "model", "epsilon", "paper's r", *formula_columns(settings), "smallest r that certifies half"]
+        count, dim = len(next(iter(surveys.values())).norm), next(iter(surveys.values())).law.dim
         notes = [
             f"{count} images; {explained(settings)}; {settings.samples} draws per radius, "
             f"alpha {settings.alpha:g} shared among the radii {', '.join(f'{r:g}' for r in radii)}; the norm "
             "is measured anew at each.",
             "The paper's formula takes the norm at one radius (here 3.5) as if it did not change. In it r is "
             "proportional to epsilon; the paper's MNIST rows are not.",
-            f"Ours: {OURS}, trained with noise for consistency. Radius r is a deviation of r / 28 per pixel.",
+            f"Ours: {settings.chosen(self.networks).get('Ours', 'not asked for')}, trained with noise for consistency. "
+            f"Radius r is a deviation of r / {math.sqrt(dim + 2):.0f} per pixel.",
+            *read_otherwise(settings),
         ]
-        return Table(self.title, [*columns, "images certified there"], rows, notes)
+        return Table(title, [*columns, "images certified there"], rows, notes)
 
 
-def _searched(tried: Mapping[float, Survey], cosine: float, epsilon: float) -> list[str]:
+def _searched(settings: Settings, tried: Mapping[float, Survey], cosine: float, epsilon: float) -> list[str]:
     """The paper's radius, the smallest that certifies half of the images (or the largest), the share it certifies."""
     shares = {radius: float(np.mean(survey.cosine(epsilon) >= cosine)) for radius, survey in tried.items()}
     radius = next((radius for radius, share in shares.items() if share >= HALF), max(tried))
     needed = f"{radius:g}" if shares[radius] >= HALF else f"none up to {radius:g}"
-    return [number(_formula(next(iter(tried.values())), cosine, epsilon)), needed, f"{shares[radius]:.0%}"]
+    formulas = [number(_formula(next(iter(tried.values())), cosine, epsilon, one)) for one in readings(settings)]
+    return [*formulas, needed, f"{shares[radius]:.0%}"]
 
 
-def _formula(survey: Survey, cosine: float, epsilon: float) -> float:
+def _formula(survey: Survey, cosine: float, epsilon: float, reading: str = UNIT) -> float:
     """The paper's closed form with the median norm: epsilon / 2 over sqrt(y)."""
-    moved = largest_moved_fraction_paper(min(median(survey.norm), LIMIT), LIMIT, cosine)
+    moved = largest_moved_fraction_paper(median(survey.ratio(reading)), LIMIT, cosine)
     return float(epsilon / shift_size(moved, radius=1.0, dim=survey.law.dim))

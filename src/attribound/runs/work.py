@@ -117,10 +117,6 @@ class Worker(Work):
 
     def outcome(self, task: Task) -> Outcome:
         """Certify one input."""
-        return self.certify(task)[1]
-
-    def certify(self, task: Task) -> tuple[Certificate, Outcome]:
-        """The certificate of one input, and what a run keeps of it."""
         config, started = self.config, time.perf_counter()
         x = self.data.input(task.item).to(config.device)
         label = self.data.label(task.item)
@@ -132,7 +128,7 @@ class Worker(Work):
             map_sha256=map_hash(found.attribution),
             versions=found.record.versions | {"cpu": torch.backends.cpu.get_cpu_capability()},
         )
-        return Certificate(record, found.map), Outcome(task.item, record, self._pictures(x, found, task))
+        return Outcome(task.item, record, self._pictures(x, found, task))
 
     def _pictures(self, x: Tensor, found: Certificate, task: Task) -> dict[str, FloatArray]:
         kept = {"smoothed": found.attribution} if task.map or task.picture else {}

@@ -2,7 +2,7 @@
 
 from attribound.fields.families import Around, Family
 from attribound.sampling.draws import AtPoint
-from attribound.sampling.estimate import Estimate, Plan, estimate
+from attribound.sampling.plan import Estimate, Plan
 from attribound.sampling.questions import CosineAt, Question, TopK
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
@@ -19,5 +19,4 @@ __all__ = [
     "Setting",
     "Statistic",
     "TopK",
-    "estimate",
 ]

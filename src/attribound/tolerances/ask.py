@@ -7,23 +7,26 @@ from torch import Tensor
 
 from attribound import forests
 from attribound.certification.arguments import AskedTarget, check_field, check_input, with_precision
+from attribound.certification.given import Transform, given
 from attribound.changes.base import Change
 from attribound.changes.registry import make_changes
 from attribound.errors import ArgumentError
-from attribound.fields.base import Field
+from attribound.fields.base import Field, Model
 from attribound.forests import TreeShap
 from attribound.sampling.scan import Progress
-from attribound.tolerances.asker import Asker, Reference, Window
+from attribound.tolerances.asker import Asker, Reference, Subjected, Window
 from attribound.tolerances.sheet import Sheet
 
 
 def tolerance(
-    field: Field,
-    x: Tensor,
+    field: Field | Model,
+    x: Any,
     changes: Change | str | Sequence[Change | str] = "everyday",
     *,
     cosine: float | Sequence[float] = 0.8,
     target: AskedTarget = None,
+    method: str | None = None,
+    transform: Transform | None = None,
     samples: int = 4096,
     alpha: float = 1e-3,
     seed: int | None = None,
@@ -40,14 +43,16 @@ def tolerance(
     With probability at least 1 - alpha everything that the sheet says is true (docs/theory/scan.md).
 
     Args:
-        field: a bounded attribution, e.g. `Unit(GradCAM(model))`.
-        x: one input.
+        field: a bounded attribution, e.g. `Unit(GradCAM(model))`; or a model, with `method`.
+        x: one input: a tensor or array, a picture file, an opened picture.
         changes: changes or specs such as "rotation:30"; "everyday" is a good set for pictures.
         cosine: one or several in [0, 1): how alike maps must stay.
-        target: class to explain, by number or name; None: the predicted class.
+        target: class to explain, by number or name; None: predicted.
+        method: of a model given as `field`, e.g. "gradcam"; its maps are scaled to length 1 (`Unit`).
+        transform: makes a tensor of a picture, in place of our own reading.
         samples: draws for each scanned change, its pilot included.
         alpha: failure probability of the whole sheet; exact changes spend none.
-        seed: of the draws; None: one that follows from the input.
+        seed: of the draws; None: follows from the input.
         item: number of the input; draws depend on (seed, item, change).
         window: half-width of windows in the change's unit, for one scanned change or by name; None: range / 8.
         reference: scanned maps are compared with the map "shown" (the mean at no change) or the "plain" one.
@@ -58,12 +63,16 @@ def tolerance(
     """
     if isinstance(field, TreeShap):
         return _of_columns(field, x, changes, **columns)
+    field, x = given(field, x, method, transform)
     made = make_changes(changes, x := _input(field, x, columns))
-    limits: dict[str, Any] = {"samples": samples, "alpha": alpha, "batch": batch}
-    rounded = with_precision(check_field(field), precision)
-    asker = Asker(rounded, made, cosine=cosine, window=window, reference=reference, **limits)
-    about = asker.look(x, target, seed=seed, item=item)
-    return Sheet({change.name: asker.ask(change.name, about, progress) for change in made}, asker.alpha, about.plain)
+    asked: dict[str, Any] = {"cosine": cosine, "window": window, "reference": reference, "batch": batch}
+    asker = Asker(with_precision(check_field(field), precision), made, samples=samples, alpha=alpha, **asked)
+    return _sheet(asker, asker.look(x, target, seed=seed, item=item), progress)
+
+
+def _sheet(asker: Asker, about: Subjected, progress: Progress | None) -> Sheet:
+    """Every change asked about one input."""
+    return Sheet({name: asker.ask(name, about, progress) for name in asker.changes}, asker.alpha, about.plain)
 
 
 def _input(field: Field, x: Any, columns: dict[str, Any]) -> Tensor:

@@ -23,7 +23,13 @@ MARGIN = 1e-6
 
 
 class Evidence(ABC):
-    """From facts to answers."""
+    """From facts to answers.
+
+    Attributes:
+        values: where it looked, as people count it.
+    """
+
+    values: FloatArray
 
     @abstractmethod
     def reaches(self, cosines: tuple[float, ...], alpha: float) -> Mapping[float, Interval]:

@@ -1,4 +1,4 @@
-"""The table of docs/getting-started.md, row by row: the very code that stands there, certified, attacked, reported."""
+"""The table of docs/how-to/any-model.md, row by row: the very code that stands there, certified, attacked, reported."""
 
 import re
 from pathlib import Path
@@ -11,8 +11,8 @@ import attribound as ab
 from attribound.models import Fixed, FromProbabilities, load_model
 from attribound.models.vit import ViT
 
-PAGE = (Path(__file__).parent.parent / "docs" / "getting-started.md").read_text()
-SECTION = PAGE.partition("## 4. ")[2].partition("\n## ")[0]
+PAGE = (Path(__file__).parent.parent / "docs" / "how-to" / "any-model.md").read_text()
+SECTION = PAGE
 ROWS = dict(re.findall(r"^\| (?!You have|---)(.+?) \| `(.+?)` \|$", SECTION, re.MULTILINE))
 THREE_LINES, OWN_METHOD = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
@@ -60,7 +60,7 @@ def hugging_face(kind: str, **sizes: int) -> nn.Module:
 
 def weights_file() -> None:
     """What people have: nets.py with a class, and its weights."""
-    source = "from tests.test_getting_started import Net\n"
+    source = "from tests.test_any_model import Net\n"
     Path("nets.py").write_text(source)
     torch.save({"state_dict": Net().state_dict()}, "weights.pt")
 

@@ -1,0 +1,66 @@
+"""The paper's own maps: raw integrated gradients of the probability, and what its formula makes of them."""
+
+from dataclasses import replace
+
+import pytest
+
+import attribound as ab
+from attribound.certification.reopen import Opened
+from attribound.errors import ArgumentError
+from attribound.fields import IntegratedGradients
+from attribound.models import load_model
+from attribound.paper import EXPERIMENTS, Settings, conduct
+from attribound.paper.raw import READINGS, raw_lengths
+from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS
+from attribound.paper.table import mean_interval
+
+
+@pytest.fixture
+def papers(tmp_path) -> Settings:
+    """The paper's setting, small."""
+    return Settings(out=tmp_path, items=1, samples=16, attribution="ig", output="probability", quick=True)
+
+
+def test_random_path_points_give_the_norm_of_the_whole_path(sample) -> None:
+    """Hardly any noise: the smoothed raw map is the plain one. Seeded; 16 fixed points would be 5 % off."""
+    model, x = load_model("mnist-cnn-igr"), sample[0][0]
+    field = IntegratedGradients(model, output="probability")
+    subject = Opened(ab.Unit(field), x, ab.UniformBall(1e-3))
+    target = int(model(x[None]).argmax())
+    fine = IntegratedGradients(model, output="probability", steps=256)
+    plain, coarse = (float(one.explain(x[None], target).maps.norm()) for one in (fine, field))
+    found = raw_lengths(subject, target, seed=0, item=0)
+    assert found["raw"] == pytest.approx(plain, rel=0.03)
+    assert found["longest"] == pytest.approx(coarse, rel=0.01)
+
+
+def test_readings_of_m_stand_beside_the_unit_map_and_are_no_guarantee(papers) -> None:
+    for name in ("table5", "table9"):
+        ours = conduct(EXPERIMENTS[name], replace(papers, model="mnist-cnn"))
+        assert [column for column in ours.columns if column.split(", ", 1)[-1] in READINGS] == [
+            f"its formula, {reading}" for reading in READINGS
+        ]
+        assert "guarantee" in ours.notes[-1]
+    plain = next(iter(EXPERIMENTS["table5"].pieces(replace(papers, output="logit")).values()))
+    paper = next(iter(EXPERIMENTS["table5"].pieces(papers).values()))
+    assert "output" not in plain.about
+    assert paper.about["output"] == "probability"
+    assert plain.key != paper.key
+
+
+def test_tables_take_the_models_of_their_data(papers) -> None:
+    assert papers.chosen(MNIST_MODELS) == MNIST_MODELS
+    on_cifar10 = replace(papers, data="cifar10:somewhere")
+    assert on_cifar10.chosen(MNIST_MODELS) == {name: CIFAR_MODELS[name] for name in MNIST_MODELS}
+    assert on_cifar10.chosen({"IGR": MNIST_MODELS["IGR"]}) == {"IGR": "cifar10-resnet20-igr"}
+    assert replace(on_cifar10, model="a/b.safetensors").chosen(MNIST_MODELS) == {"b": "a/b.safetensors"}
+
+
+def test_an_unknown_output_is_one_clear_line(papers) -> None:
+    with pytest.raises(ArgumentError, match="expected `output` 'logit' or 'probability', got 'loss'"):
+        conduct(EXPERIMENTS["table2"], replace(papers, output="loss"))
+
+
+def test_intervals_are_students() -> None:
+    assert mean_interval([1.0, 2.0, 3.0]) == "2.000 +- 2.484"  # 4.303 / sqrt(3)
+    assert mean_interval([0.5]) == "0.500"

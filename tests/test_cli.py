@@ -107,6 +107,9 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
     assert code == 0
     summary = json.loads(out)
     assert [run["name"] for run in summary["runs"]] == ["uniform", "gaussian", "patches"]
+    assert list(summary["everyday"]["changes"]) == ["rotation", "brightness", "shift-x"]
+    assert summary["everyday"]["changes"]["brightness"]["median_reach"]["0.8"] == [-64, 64]
+    assert "provably survives" in Path(summary["reports"]["everyday"]).read_text(encoding="utf-8")
     wanted = "noise radius sigma model items samples alpha accuracy accuracy_noisy median_max_epsilon"
     assert set(wanted.split()) <= set(summary["runs"][0])
     assert set(summary["runs"][0]["median_max_epsilon"]) == {"0.8", "0.9"}
@@ -135,10 +138,11 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
     assert "states max_epsilon(0.8)" in out
 
 
-def test_demo_table(tmp_path, capsys) -> None:
+def test_demo_table(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("attribound.demo.DIGIT_CHANGES", ("brightness:2",))
     code, out, err = call(capsys, "demo", "--out", tmp_path, "--items", "1", "--samples", "256")
     assert code == 0
-    assert "that provably keeps" in out
+    assert out.index("How far the first image may change") < out.index("that provably keeps")
     assert "NOT" in out
     assert "worst found" in out
     assert "cold" in out
@@ -155,6 +159,7 @@ def test_demo_of_photos_takes_items_and_names_classes(tmp_path, monkeypatch, cap
         tmp_path / "efficientnet-lite0.safetensors",
     )
     monkeypatch.setattr("attribound.data.fetch.fetch", lambda *arguments, **options: None)
+    monkeypatch.setattr("attribound.demo.PHOTO_CHANGES", ("brightness:1",))
     flags = ("--photos", "--weights", tmp_path, "--samples", "16", "--out", tmp_path / "out", "--items", "1")
     code, out, err = call(capsys, "demo", *flags)
     assert code == 0, err

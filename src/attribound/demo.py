@@ -144,6 +144,7 @@ def run_demo(
     out: Path,
     configs: Mapping[str, RunConfig],
     progress: Stages,
+    *,
     attacked: str = "",
     changes: tuple[str, ...] = (),
 ) -> tuple[list[DemoRun], dict[str, Any]]:

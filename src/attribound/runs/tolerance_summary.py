@@ -60,6 +60,11 @@ class ChangeSummary:
         left = -lower_quantile([-end for end in [one[0] for one in known] + rest], 0.5)
         return min(left, zero), max(lower_quantile([one[1] for one in known] + rest, 0.5), zero)
 
+    @property
+    def fidelity(self) -> float:
+        """The median cosine of the maps shown with the plain ones."""
+        return lower_quantile(self.fidelities, 0.5)
+
     def whole(self, key: str) -> int:
         """How many are proved over all of the range tried."""
         change = self.change
@@ -81,7 +86,7 @@ class ChangeSummary:
             "whole_range": {key: self.whole(key) for key in self.reaches},
             "nothing_proved": {key: known.count(None) for key, known in self.reaches.items()},
             "median_class_reach": self.median(self.class_reaches),
-            "median_fidelity": lower_quantile(self.fidelities, 0.5),
+            "median_fidelity": self.fidelity,
         }
 
 

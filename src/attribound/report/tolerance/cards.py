@@ -32,20 +32,20 @@ class Card:
     Attributes:
         item: its number.
         label: its class and what the model says, in words.
+        rows: one per change.
         base: the unchanged picture as a data URI; empty if none is kept.
         reference: the plain map; empty if none is kept.
         over: maps are laid over the unchanged picture.
         large: it is so large that enlarging it needs smoothing.
-        rows: one per change.
     """
 
     item: int
     label: str
-    base: str
-    reference: str
-    over: bool
-    large: bool
     rows: list[Row]
+    base: str = ""
+    reference: str = ""
+    over: bool = False
+    large: bool = False
 
 
 def shown_items(store: Store) -> list[int]:
@@ -71,21 +71,14 @@ def _card(pictures: dict[str, FloatArray], item: int, parts: Known, classes: dic
     strips = {name: Strip.read(pictures, name) for name in parts}
     image, plain = pictures.get("input"), pictures.get("plain")
     if image is None or plain is None or not (images.is_picture(image) and images.is_picture(plain)):
-        return Card(
-            item,
-            _label(parts, classes),
-            "",
-            "",
-            False,
-            False,
-            [_row(n, p, None, {}, classes) for n, p in parts.items()],
-        )
+        bare = [_row(name, one, None, {}, classes) for name, one in parts.items()]
+        return Card(item, _label(parts, classes), bare)
     over = plain.shape[-2:] != image.shape[-2:]
     maps = images.draw_maps(_planes(plain, strips, pictures), budget, over=over)
     drawn = {name: _drawn(name, strip, pictures, maps, budget) for name, strip in strips.items()}
     rows = [_row(name, one, strips[name], drawn[name], classes) for name, one in parts.items()]
-    base = images.draw_input(image, _MOST_BASE)
-    return Card(item, _label(parts, classes), base, maps["plain"], over, max(image.shape[-2:]) > _TINY, rows)
+    base, large = images.draw_input(image, _MOST_BASE), max(image.shape[-2:]) > _TINY
+    return Card(item, _label(parts, classes), rows, base, maps["plain"], over, large)
 
 
 def _planes(

@@ -97,11 +97,7 @@ def _alarms(summary: ToleranceSummary) -> list[str]:
 
 def _cautions(summary: ToleranceSummary) -> list[str]:
     """Why a proof may mean little."""
-    low = [
-        title(name).lower()
-        for name, one in summary.changes.items()
-        if one.inputs and one.to_json()["median_fidelity"] < FIDELITY
-    ]
+    low = [title(name).lower() for name, one in summary.changes.items() if one.inputs and one.fidelity < FIDELITY]
     if not low:
         return []
     return [
@@ -142,9 +138,7 @@ def _changes(summary: ToleranceSummary) -> list[dict[str, Any]]:
             "tried": f"{one.change.low:.4g} to {one.change.high:.4g} {one.change.unit}",
             "made": one.change.made,
             "proof": "every alternative was tried" if "exact" in one.proofs else "scanned with random draws",
-            "fidelity": "the plain map itself"
-            if "exact" in one.proofs
-            else round_down(one.to_json()["median_fidelity"], 2),
+            "fidelity": "the plain map itself" if "exact" in one.proofs else round_down(one.fidelity, 2),
         }
         for name, one in summary.changes.items()
         if one.change is not None

@@ -53,6 +53,8 @@ def make_row(
         classes: names of classes by number.
     """
     record = one.record
+    if strip is not None and not all(f"frame:{at}" in drawn for at in range(len(strip.values))):
+        strip = None
     frames = [] if strip is None else [_frame(record, strip, at, drawn, classes) for at in range(len(strip.values))]
     stops = None if strip is None else tuple(map(float, strip.values))
     return Row(

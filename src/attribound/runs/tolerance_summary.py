@@ -16,6 +16,8 @@ from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 from attribound.tolerances.words import interval_text
 
 _NOTES = 5
+_ENDS = 100
+"""Left ends that are tried, about, where an interval is looked for."""
 
 
 @final
@@ -60,6 +62,26 @@ class ChangeSummary:
         left = -lower_quantile([-end for end in [one[0] for one in known] + rest], 0.5)
         return min(left, zero), max(lower_quantile([one[1] for one in known] + rest, 0.5), zero)
 
+    def shared(self, intervals: Sequence[Interval]) -> Interval:
+        """An interval all of which at least half of the inputs are proved for; of those tried, the widest.
+
+        The medians of the two ends may be those of different inputs, so that no input need have both.
+        """
+        known, need = [one for one in intervals if one is not None], (len(intervals) + 1) // 2
+        change = self.change
+        if change is None or len(known) < max(need, 1):
+            return None
+        lefts = sorted(one[0] for one in known)[need - 1 :]
+        found = []
+        for left in lefts[:: max(len(lefts) // _ENDS, 1)]:
+            rights = sorted((one[1] for one in known if one[0] <= left), reverse=True)
+            width = _part(left - change.zero, change.low - change.zero)
+            found.append(
+                (width + _part(rights[need - 1] - change.zero, change.high - change.zero), left, rights[need - 1])
+            )
+        _, left, right = max(found)
+        return left, right
+
     @property
     def fidelity(self) -> float:
         """The median cosine of the maps shown with the plain ones."""
@@ -88,6 +110,11 @@ class ChangeSummary:
             "median_class_reach": self.median(self.class_reaches),
             "median_fidelity": self.fidelity,
         }
+
+
+def _part(end: float, whole: float) -> float:
+    """How much of one side of a range lies within an end."""
+    return end / whole if whole else 0.0
 
 
 @final

@@ -39,9 +39,9 @@ def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
         noun: what the inputs are.
     """
     known = {name: one for name, one in summary.changes.items() if one.change}
-    medians = {name: _median(one, key, summary.inputs) for name, one in known.items()}
-    bars = [_bar(one, key, medians[name], summary.inputs, noun) for name, one in known.items()]
-    far = [name for name, one in medians.items() if one is not None and one[0] < one[1]]
+    shared = {name: _shared(one, key, summary.inputs) for name, one in known.items()}
+    bars = [_bar(one, key, shared[name], summary.inputs, noun) for name, one in known.items()]
+    far = [name for name, one in shared.items() if one is not None and one[0] < one[1]]
     assumed = any(bar.assumed for bar in bars)
     kind = "nothing" if not far else "warning" if summary.doubtful or assumed else "proved"
     whose = f"this {noun}" if summary.inputs == 1 else f"at least half of the {summary.inputs} {noun}s"
@@ -49,7 +49,7 @@ def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
         return Verdict(kind, "This run has no records yet.", bars)
     if not far:
         return Verdict(kind, f"Nothing is proved about the explanation of {whose}.", bars)
-    told = [f"{title(name).lower()}: {_told(known[name], medians[name])}" for name in far]
+    told = [f"{title(name).lower()}: {_told(known[name], shared[name])}" for name in far]
     count = f"all {len(known)} changes" if len(far) == len(known) else f"{len(far)} of {len(known)} changes"
     start = "If the ASSUMED limit is right, the" if assumed else "The"
     surely = "survives" if assumed else "provably survives"
@@ -59,10 +59,10 @@ def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
     return Verdict(kind, text, bars)
 
 
-def _median(one: ChangeSummary, key: str, total: int) -> Interval:
+def _shared(one: ChangeSummary, key: str, total: int) -> Interval:
     """What at least half of all inputs keep, those that failed counted as keeping nothing."""
     known = one.reaches.get(key, [])
-    return one.median([*known, *[None] * (total - len(known))])
+    return one.shared([*known, *[None] * (total - len(known))])
 
 
 def _told(one: ChangeSummary, interval: Interval) -> str:
@@ -70,20 +70,20 @@ def _told(one: ChangeSummary, interval: Interval) -> str:
     return reach(one.change, interval, sizes=one.sizes).removeprefix("holds ").replace("holds", "yes")
 
 
-def _bar(one: ChangeSummary, key: str, median: Interval, total: int, noun: str) -> Bar:
+def _bar(one: ChangeSummary, key: str, shared: Interval, total: int, noun: str) -> Bar:
     change = one.change
     assert change is not None
-    told = reach(change, median, sizes=one.sizes)
+    told = reach(change, shared, sizes=one.sizes)
     text = f"{told[0].upper()}{told[1:]}."
     if total > 1:
-        half = f"At least half: {_told(one, median)}." if median else "Less than half: anything at all."
-        text = f"{half.replace(' (all that was tried)', '')} All that was tried: {one.whole(key)} of {total} {noun}s."
+        half = f"At least half: {_told(one, shared)}." if shared else "Less than half: anything at all."
+        text = f"{half.replace(' (all that was tried)', '')} The whole range: {one.whole(key)} of {total} {noun}s."
     return Bar(
         title=title(change.name),
         text=text,
         unit=change.unit,
         stops=default_stops(change.low, change.zero, change.high, one.sizes),
         zero=change.zero,
-        proved=median,
+        proved=shared,
         assumed=bool(one.proofs["assumed"]),
     )

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from attribound.report.figures.highlight import highlight as highlight
     from attribound.report.figures.tolerance_plot import plot as plot
     from attribound.report.page.from_python import save_report as save_report
+    from attribound.runs.frame import read_run as read_run
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
     from attribound.tolerances.ask import tolerance as tolerance
@@ -82,6 +83,7 @@ _HOMES = {
     "highlight": "report.figures.highlight",
     "min_radius": "search",
     "AttriboundError": "errors",
+    "read_run": "runs.frame",
     "Captum": "fields.captum",
     "Denoised": "models",
     **dict.fromkeys(("Forest", "TreeShap"), "forests"),

@@ -39,7 +39,7 @@ def test_the_reference_leaves_out_what_is_certified(few):
     expected = mean_unit_map(field.attribute(inputs, model(inputs).argmax(dim=1)))
     stored = unpacked(full.reference, full.maps[-1])
     assert np.allclose(stored.numpy(), expected.numpy().ravel(), rtol=0, atol=1e-5)
-    outcome = Worker(job).certify(Task(0, True, True))[1]
+    outcome = Worker(job).outcome(Task(0, True, True))
     record = decode(encode(outcome.record), "record")
     assert record.maps == full.maps
     assert record.subject.reference == full.reference

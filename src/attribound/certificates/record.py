@@ -233,6 +233,8 @@ class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     part: str = ""
     """Of what is said about the input, the part that went wrong; empty if there are no parts."""
     label: int | None = None
+    input: str = ""
+    """What people call the input; empty if it has no name."""
     status: Literal["error"] = "error"
     message: str
     seconds: float = 0.0

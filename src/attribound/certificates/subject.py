@@ -18,6 +18,7 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         code_sha256: hash of the model's program, if it is a script, an exported program or a factory.
         data: what was typed after --data.
         item: number of the input in the data.
+        input: what people call the input: its file, its row's identifier; empty if it has no name.
         input_sha256: hash of the input.
         attribution: method.
         maps: shapes that were applied to the method's map, in order.
@@ -37,6 +38,7 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     code_sha256: str = ""
     data: str = ""
     item: int = 0
+    input: str = ""
     input_sha256: str = ""
     attribution: str = "saliency"
     maps: tuple[str, ...] = ()
@@ -47,3 +49,8 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     noise: str = ""
     units: tuple[float, ...] | None = None
     seed: int = 0
+
+
+def called(item: int | str, name: str = "") -> str:
+    """An input as people know it: its number, and its name if it has one."""
+    return f"item {item} ({name})" if name else f"item {item}"

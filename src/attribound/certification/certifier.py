@@ -35,6 +35,7 @@ from attribound.certification.suspicions import Returned, bright_pixels, check_c
 from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field, Model, innermost
 from attribound.fields.bounded import Bounded, bounded
+from attribound.fields.exchange import check_unchanged
 from attribound.fields.precision import in_precision
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, model_hash
@@ -67,6 +68,7 @@ class Certifier:
         purpose: what the draws are for; purposes share no random stream.
         threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
             draws give the same bits.
+        model_sha256: the model's hash, from who has just taken it; None: it is taken here.
         asked: further statements by name: `cells=(0.5, 0.3)` (`Certificate.cells` at these fractions of the map),
             `reasons=4` (`Certificate.reasons` about so many features), `intervals=True` (error bars of their own
             for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
@@ -89,6 +91,7 @@ class Certifier:
         precision: str | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
         threads: int | None = 1,
+        model_sha256: str | None = None,
         **asked: Any,
     ) -> None:
         check_noise(noise)
@@ -105,7 +108,7 @@ class Certifier:
             asked["intervals"] = True
         self.statements = ask(asked, Asking(self.field.name, self.field.block, self.cosines))
         self.subject = subject or Subject()
-        self.weights = model_hash(innermost(self.field).model)
+        self.weights = model_hash(innermost(self.field).model) if model_sha256 is None else model_sha256
         check_columns(self.features, self.field.model)
         self._probed: tuple[int, ...] | None = None
         self._returned = Returned.LOGITS
@@ -163,7 +166,9 @@ class Certifier:
             prediction=peek.prediction,
             label=label,
         )
-        return answer(request, meter(progress, "certify"))
+        certificate = answer(request, meter(progress, "certify"))
+        check_unchanged(self.field, peek.logits, look_at(self.field.model, x).logits)
+        return certificate
 
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""

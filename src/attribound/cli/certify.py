@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +33,7 @@ from attribound.errors import ArgumentError, AttriboundError
 if TYPE_CHECKING:
     from attribound.runs import RunConfig
     from attribound.runs.engines import Engine
-    from attribound.runs.work import Job
+    from attribound.runs.job import Job
 
     Prepare = Callable[..., tuple[RunConfig, Job]]
 
@@ -96,9 +97,9 @@ def certify(
     from attribound.certificates.statements.base import COSINES, EPSILONS
     from attribound.fields import default_maps
     from attribound.runs import RunConfig
-    from attribound.runs.runner import share_alpha
+    from attribound.runs.runner import prepare
 
-    given = RunConfig(
+    config = RunConfig(
         model=model,
         data=data,
         arch=arch,
@@ -121,9 +122,9 @@ def certify(
         pictures=pictures,
         device=device,
     )
-    config = share_alpha(given) if simultaneous else given
     options = {"strict": strict, "retry": retry}
-    carry_out(config, engine_of(engine, workers, address, device), out, options, trust_model, as_json)
+    prepared = partial(prepare, simultaneous=simultaneous)
+    carry_out(config, engine_of(engine, workers, address, device), out, options, trust_model, as_json, prepared)
 
 
 def carry_out(
@@ -133,16 +134,16 @@ def carry_out(
     options: dict[str, Any],
     trust: bool,
     as_json: bool,
-    prepare: "Prepare | None" = None,
+    prepare: "Prepare",
 ) -> None:
     """Do or go on with a run, and show it; interrupted, it says how to go on."""
     from attribound.cli import console
-    from attribound.runs import Store, runner
+    from attribound.runs import Store
     from attribound.runs.kinds import kind_of
     from attribound.runs.runner import run
 
     say = console.say(quiet=as_json)
-    config, job = (prepare or runner.prepare)(config, trust=trust, say=say)
+    config, job = prepare(config, trust=trust, say=say)
     with interruptible() as interrupted, console.run_progress(config.cosines[0], quiet=as_json) as advance:
         state = run(job, out, engine, progress=advance, say=say, stop=interrupted.is_set, **options)
     if state.done < state.total and interrupted.is_set():

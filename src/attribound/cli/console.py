@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from attribound.certificates.finding import Finding
+from attribound.certificates.subject import called
 from attribound.progress import Stages
 from attribound.rounding import exact_text, percent, round_down
 from attribound.runs import remarks
@@ -181,8 +182,8 @@ def _notes(summary: Summary) -> list[str]:
         found.append(
             f"attacked {attacked['items']}: {attacked['violated']} violated, median gap {attacked['median_gap']:.3f}"
         )
-    found += [f"item {one['item']} is uncertified: {one['message']}" for one in summary.reasons]
-    return found + [f"item {one['item']} failed: {one['message']}" for one in summary.errors]
+    found += [f"{called(one['item'], one['input'])} is uncertified: {one['message']}" for one in summary.reasons]
+    return found + [f"{called(one['item'], one['input'])} failed: {one['message']}" for one in summary.errors]
 
 
 def _reasons_line(orders: Mapping[str, Any], *, assumed: bool) -> str:

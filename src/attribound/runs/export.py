@@ -22,6 +22,12 @@ from attribound.sanitise import visible
 from attribound.tolerances.words import interval_text, proof_text
 
 _INTERNAL = frozenset({"facts", "format", "seal", "map"})
+_DETAILS = frozenset(
+    {"subject", "versions", "noise", "bound", "dim", "attribution", "maps", "output", "draws", "budget", "until"}
+    | {"norm", "eigenvalue_upper", "map_radius", "map_shape", "map_sha256", "model_sha256", "input_sha256", "features"}
+    | {"alpha", "seed", "stopped", "cells", "answers", "window_share", "reference", "passing"}
+)
+"""What a run says of all records alike, hashes, and what only a check needs: left out of a table for people."""
 
 
 Rows = Callable[[Store], Iterator[dict[str, Any]]]
@@ -64,6 +70,12 @@ def public_record(one: ProvedRecord | Failure, findings: Mapping[int, Finding]) 
     shown = {key: value for key, value in msgspec.to_builtins(record).items() if key not in _INTERNAL}
     finding = findings.get(record.item)
     return shown | {"attack": None if finding is None else finding.row(), "doubts": "; ".join(doubts) or None}
+
+
+def slim(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as people look at it: its input by name, and what is said about it."""
+    named = {"item": record["item"], "input": record.get("input") or record.get("subject", {}).get("input", "")}
+    return named | {key: value for key, value in record.items() if key not in _DETAILS and key not in named}
 
 
 def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:

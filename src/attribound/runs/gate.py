@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, final
@@ -14,11 +14,13 @@ from attribound.bounds.gate import false_most, share_lower
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.explain import FIDELITY, unfaithful
 from attribound.certificates.record import Failure, shown_claims
+from attribound.certificates.subject import called
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs import remarks
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.records import input_of
 from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
@@ -104,11 +106,12 @@ class GatedInput:
     outcome: Outcome
     reason: str = ""
     seconds: float = 0.0
+    input: str = ""
 
     @property
     def name(self) -> str:
         """What the case is called."""
-        return "inputs without a record" if self.item is None else f"item {self.item}"
+        return "inputs without a record" if self.item is None else called(self.item, self.input)
 
 
 @final
@@ -229,7 +232,7 @@ class Gate:
             "claims": list(self.claims),
             "sentences": self.sentences,
             "not_certified": [
-                {"item": case.item, "outcome": case.outcome, "reason": case.reason}
+                {"item": case.item, "input": case.input, "outcome": case.outcome, "reason": case.reason}
                 for case in self.cases
                 if case.outcome != "certified"
             ],
@@ -243,7 +246,8 @@ def judge(path: Path, asked: Asked) -> Gate:
         cases, alpha, fidelities = list[GatedInput](), config.alpha, list[float]()
         inputs, claims = list[str](), dict[str, None]()
         for one in prove_all(store.records(), config):
-            cases.append(_case(one, asked, violated))
+            record = one if isinstance(one, Failure) else one.record
+            cases.append(replace(_case(one, asked, violated), input=input_of(record)))
             if not isinstance(one, Failure):
                 alpha = max(alpha, one.record.alpha)
                 inputs.append(one.record.input_sha256)

@@ -4,7 +4,7 @@ import bisect
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -34,11 +34,12 @@ from attribound.randomness import Purpose, stream
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
+from attribound.runs.job import Job, Opened
 from attribound.runs.records import Stored, part_of
 from attribound.runs.reference import with_reference
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
-from attribound.runs.work import Job, class_of
+from attribound.runs.work import class_of
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
@@ -93,12 +94,17 @@ class Progress:
 
 
 def prepare(
-    config: RunConfig, *, trust: bool = False, say: Callable[[str], None] = lambda line: None
+    config: RunConfig,
+    *,
+    simultaneous: bool = False,
+    trust: bool = False,
+    say: Callable[[str], None] = lambda line: None,
 ) -> tuple[RunConfig, Job]:
     """Check a configuration against its model and data before anything is written; fill in the hashes.
 
     Args:
         config: what is asked for.
+        simultaneous: share alpha among all inputs.
         trust: load programs too.
         say: told, in a line, what is odd but not wrong and what is done to pictures.
     """
@@ -107,6 +113,8 @@ def prepare(
         check.non_negative("epsilon", epsilon)
     parse_noise(config.noise)
     opened = open_run(config, trust=trust, say=say)
+    if simultaneous:
+        opened = _share_alpha(opened)
     config, bounded = opened.config, opened.field
     statements = ask(config.asked, Asking(bounded.name, bounded.block, config.cosines))
     zeros = torch.zeros(opened.data.shape, device=config.device)
@@ -189,7 +197,8 @@ def close_run(opened: OpenedRun, *, trust: bool, say: Callable[[str], None]) -> 
     # As many as there are: whoever checks the run compares its records with this number.
     items = None if config.items is None else min(config.items, len(data))
     full = msgspec.structs.replace(config, items=items, **hashes)
-    return full, Job(full, trust, _shared(model), labelled=not doubt)
+    known = Opened(data, opened.field, full.model_sha256)
+    return full, Job(full, trust, _shared(model), labelled=not doubt, opened=known)
 
 
 def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[str], None]) -> None:
@@ -217,13 +226,13 @@ def first_input(data: Dataset, device: str) -> Tensor | None:
     return None
 
 
-def share_alpha(config: RunConfig) -> RunConfig:
-    """The configuration whose alpha is shared among all its inputs: all certificates are true at once."""
-    total = len(open_data(config.data))
+def _share_alpha(opened: OpenedRun) -> OpenedRun:
+    """The run whose alpha is shared among all its inputs: all certificates are true at once."""
+    config, total = opened.config, len(opened.data)
     count = total if config.items is None else min(config.items, total)
-    if count < 1:
-        raise StoredDataError(f"{config.data} is empty")
-    return msgspec.structs.replace(config, alpha=config.alpha / count, simultaneous=count, items=count)
+    shared = msgspec.structs.replace(config, alpha=config.alpha / count, simultaneous=count, items=count)
+    check_settings(shared)
+    return replace(opened, config=shared)
 
 
 def run(
@@ -250,7 +259,7 @@ def run(
         say: called with a line that the user should see.
     """
     with Store.create(out, job.config) as store:
-        data = job.data()
+        data = job.open().data
         store.note("classes", list(data.classes))
         store.note("features", list(data.features))
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)

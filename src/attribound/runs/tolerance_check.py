@@ -58,7 +58,7 @@ def _check_records(store: Store, found: RunCheck, data: DataCheck | None) -> lis
         record = one.record
         found.doubt(record.item, [f"{record.part}: {line}" for line in one.doubts])
         if data is not None:
-            found.doubt(record.item, data.mismatches(record.item, record.input_sha256, record.label))
+            found.doubt(record.item, data.mismatches(record.subject, record.label))
         if record.item not in found.problems:
             fine.append((record.item, record.part))
     return fine

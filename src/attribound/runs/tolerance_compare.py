@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from attribound.certificates.subject import called
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text
 from attribound.runs.config import RunConfig
@@ -31,6 +32,7 @@ class ReachPair:
         tried: the left end of the range tried in the first run, no change, and the right end.
         verdict: "shrank" if either end came nearer, else "grew" or "same".
         broken: a change that the first run proved harmless breaks the cosine in the second.
+        input: what people call the input.
     """
 
     items: tuple[int, int]
@@ -41,6 +43,7 @@ class ReachPair:
     tried: tuple[float, float, float]
     verdict: str
     broken: bool
+    input: str = ""
 
     @property
     def number(self) -> str:
@@ -63,7 +66,8 @@ class ReachPair:
         """In words."""
         before, after = self.shown
         found = f"; {self.note}" if self.note else ""
-        return f"item {self.number}, {self.change} at {self.cosine}: {before} -> {after} {self.unit}{found}"
+        where = f"{called(self.number, self.input)}, {self.change} at {self.cosine}"
+        return f"{where}: {before} -> {after} {self.unit}{found}"
 
 
 @final
@@ -156,9 +160,9 @@ def _pairs(one: ProvedTolerance, match: ProvedTolerance) -> list[ReachPair]:
             continue
         reaches, broken = (before.reaches[key], after.reaches[key]), after.breaks[key]
         inside = broken is not None and reaches[0] is not None and reaches[0][0] <= broken.value <= reaches[0][1]
-        items, change = (before.item, after.item), before.change
+        items, change, name = (before.item, after.item), before.change, before.subject.input
         tried, verdict = (change.low, change.zero, change.high), _verdict(*reaches)
-        pairs.append(ReachPair(items, before.part, change.unit, key, reaches, tried, verdict, inside))
+        pairs.append(ReachPair(items, before.part, change.unit, key, reaches, tried, verdict, inside, name))
     return pairs
 
 

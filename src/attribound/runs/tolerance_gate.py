@@ -1,6 +1,6 @@
 """The gate for tolerances: is a change proved far enough for enough inputs?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -11,6 +11,7 @@ from attribound.errors import ArgumentError, StoredDataError
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.gate import Confident, Gate, GatedInput
+from attribound.runs.records import input_of
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
 from attribound.runs.tolerance_proved import ProvedTolerance, prove_tolerances
@@ -85,7 +86,7 @@ def judge_tolerances(path: Path, asked: AskedReach) -> Gate:
             record = one if isinstance(one, Failure) else one.record
             if record.part != asked.change:
                 continue
-            cases.append(_case(one, asked))
+            cases.append(replace(_case(one, asked), input=input_of(record)))
             if isinstance(one, ProvedTolerance):
                 alpha = max(alpha, one.record.alpha)
                 inputs.append(one.record.input_sha256)

@@ -250,7 +250,7 @@ def _row(audit: Audit, row: int) -> dict[str, Any]:
     units = int(audit.reached[row])
     finding = run.findings.get(row)
     return {
-        "item": str(one.item),
+        "item": f"{one.item} ({one.input})" if one.input else str(one.item),
         "label": _class(run, one.label),
         "predicted": _class(run, one.prediction),
         "status": one.status,

@@ -41,6 +41,7 @@ class Row:
     status: str = "error"
     rule: str = ""
     note: str = ""
+    input: str = ""
 
     @property
     def correct(self) -> bool:
@@ -163,8 +164,8 @@ def _stacked(members: Sequence[_Member], cosines: Sequence[float]) -> Block:
 
 def _row(one: ProvedRecord | Failure) -> Row:
     if isinstance(one, Failure):
-        return Row(one.item, one.label, note=one.message)
+        return Row(one.item, one.label, note=one.message, input=one.input)
     record = one.record
     status = "assumed" if record.bound.kind == "assumed" else "certified"
     note = "; ".join([*one.doubts, *([record.reason] if record.reason else [])])
-    return Row(record.item, record.label, record.prediction, status, record.rule or "", note)
+    return Row(record.item, record.label, record.prediction, status, record.rule or "", note, record.subject.input)

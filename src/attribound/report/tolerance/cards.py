@@ -31,7 +31,7 @@ class Card:
 
     Attributes:
         item: its number.
-        label: its class and what the model says, in words.
+        label: its name, its class and what the model says, in words.
         rows: one per change.
         base: the unchanged picture as a data URI; empty if none is kept.
         reference: the plain map; empty if none is kept.
@@ -126,10 +126,11 @@ def _row(
 
 
 def _label(parts: Known, classes: dict[int, str]) -> str:
-    """The class of an input and what the model says, in words."""
+    """The name and the class of an input and what the model says, in words."""
     record = next((one.record for one in parts.values() if isinstance(one, ProvedTolerance)), None)
     if record is None:
         return "failed"
     said, target = (classes.get(number, str(number)) for number in (record.prediction, record.target))
     label = "" if record.label in (None, record.prediction) else f", labelled {classes.get(record.label, record.label)}"
-    return f"the model says {said}{label}" + ("" if said == target else f"; explained: {target}")
+    name = f"{record.subject.input}; " if record.subject.input else ""
+    return f"{name}the model says {said}{label}" + ("" if said == target else f"; explained: {target}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from attribound.certificates.explain import FIDELITY
 from attribound.certificates.record import Failure
+from attribound.certificates.subject import called
 from attribound.files import write_whole
 from attribound.report.shared.legend import legend_of
 from attribound.report.shared.templating import fill
@@ -110,7 +111,9 @@ def _notes(summary: ToleranceSummary, store: Store) -> list[str]:
     wanted = store.recall("inputs")
     expected = wanted * len(summary.config.parts) if isinstance(wanted, int) else summary.records
     found = [] if summary.records >= expected else [f"{expected - summary.records} of {expected} records are missing."]
-    found += [f"Input {one['item']}, {one['change']} failed: {one['message']}" for one in summary.messages]
+    found += [
+        f"{called(one['item'], one['input'])}, {one['change']} failed: {one['message']}" for one in summary.messages
+    ]
     if summary.errors > len(summary.messages):
         found.append(f"{summary.errors} records failed in all; what failed counts as not proved.")
     return found

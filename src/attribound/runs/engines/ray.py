@@ -14,8 +14,8 @@ import ray
 import torch
 
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
+from attribound.runs.job import Job
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job
 from attribound.runs.workers import worker_of
 
 _POLL_SECONDS = 0.5

@@ -59,8 +59,8 @@ def try_all(along: Along, plain: FloatArray, label: int) -> Tried:
         kept.append((seen.classes == label).numpy())
     witness.check()
     places = change.places(t).double().numpy()
-    if (places == 0).any():
-        raise ArgumentError(f"expected every alternative of {change.name} to be a change, got place 0")
+    if (places == 0).any() or not np.isfinite(places).all():
+        raise ArgumentError(f"expected every alternative of {change.name} at a finite place other than 0, got {places}")
     return Tried(t, places, np.concatenate(cosines), np.concatenate(kept))
 
 

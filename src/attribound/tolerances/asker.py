@@ -146,6 +146,8 @@ class Asker:
             answer = scanned_answer(scan, Question(self.cosines, share, self.reference, about.plain), progress)
         else:
             answer = exact_answer(along, plain=about.plain, label=about.prediction, cosines=self.cosines)
+        if lines := answer.evidence.problems():
+            raise ArgumentError(f"{name} does not count its changes in order: {lines[0]}")
         self._look_again(about)
         record = self._record(change, about, answer)
         record = msgspec.structs.replace(record, seconds=time.perf_counter() - started)
@@ -261,6 +263,8 @@ def _independent(field: Bounded, change: Change, about: Subjected) -> Bounded:
     else:
         assert isinstance(change, Finite)
         t = change.alternatives(about.x)[:count]
+        if not len(t):
+            raise ArgumentError(f"expected at least one alternative of {change.name}, got none")
     return independent(along, t, stream(Purpose.PROBE, 0, device=about.x.device)).field
 
 

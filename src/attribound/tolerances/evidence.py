@@ -92,7 +92,7 @@ class Listed(Evidence):
         if (np.abs(self.cosines) > 1).any() or (self.places == 0).any():
             return ["its list has a cosine beyond 1, or an alternative that is no change"]
         order = np.argsort(np.append(self.places, 0.0), kind="stable")
-        if (np.diff(np.append(self.values, self.zero)[order]) < 0).any():
+        if not (np.diff(np.append(self.values, self.zero)[order]) >= 0).all():
             return ["its values are not in the order of their places"]
         return []
 
@@ -104,7 +104,10 @@ class Listed(Evidence):
     def _interval(self, holds: npt.NDArray[np.bool_]) -> Interval:
         left, right = reach_of_places(self.places, holds)
         high = self._shown(right)
-        return (0.0 - high if self.sizes else self._shown(left)), high
+        low = 0.0 - high if self.sizes else self._shown(left)
+        failing = self.values[~holds]
+        # No compression is shown as quality 100: where that quality fails, the interval of no change would name it.
+        return None if ((failing >= low) & (failing <= high)).any() else (low, high)
 
     def _shown(self, place: float) -> float:
         return self.zero if place == 0 else float(self.values[self.places == place][0])
@@ -135,7 +138,7 @@ class Scanned(Evidence):
     def problems(self) -> list[str]:
         """What no scan can have found, and values that are not in order."""
         found = self.scan.problems()
-        if not found and (self.values.shape != self.scan.along.shape or (np.diff(self.values) < 0).any()):
+        if not found and not (self.values.shape == self.scan.along.shape and (np.diff(self.values) >= 0).all()):
             found.append("its values are not in the order of its positions")
         return found
 

@@ -87,10 +87,11 @@ def compare(
     from attribound.runs.kinds import kind_of
 
     found = kind_of(run_a, run_b).compare(run_a, run_b, cosine)
-    if out is not None and isinstance(found, Comparison):
-        write_page(found, (run_a, run_b), out)
-    elif out is not None:
-        reaches.write_page(found, out)
+    if out is not None:
+        if isinstance(found, Comparison):
+            write_page(found, (run_a, run_b), out)
+        else:
+            reaches.write_page(found, out)
     if kind == Form.MD and not as_json:
         print(markdown(found) if isinstance(found, Comparison) else reaches.markdown(found), end="")
         return

@@ -197,7 +197,7 @@ def test_what_is_about_certificates_refuses_in_one_line(folder, capsys):
         (["--change", "warmth:10"], "warmth"),
         (["--change", "rotation:10", "--change", "rotation:20"], "rotation twice"),
         (["--change", "rotation:10", "--alpha", "0"], "alpha"),
-        (["--change", "rotation:10", "--map", "tokens"], "needs maps with places"),
+        (["--change", "rotation:10", "--map", "pooled:1"], "needs maps with places"),
         (["--change", "brightness:0"], "range > 0 for brightness"),
         (["--change", "nothing-left:1"], "nothing-left made NaN or infinite values"),
     ],

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from attribound.changes import Shift as Shift
     from attribound.changes import Warmth as Warmth
     from attribound.changes import Zoom as Zoom
+    from attribound.changes import register_change as register_change
     from attribound.codebook import Codebook as Codebook
     from attribound.data import register_reader as register_reader
     from attribound.errors import AttriboundError as AttriboundError
@@ -101,6 +102,7 @@ _HOMES = {
     **dict.fromkeys(("register_law", "register_rule"), "bounds"),
     **dict.fromkeys(("register_field", "register_map"), "fields"),
     "register_attack": "attacks",
+    "register_change": "changes",
     "register_reader": "data",
     "register_statement": "certificates.statements.registry",
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),

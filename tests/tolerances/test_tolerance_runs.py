@@ -101,6 +101,24 @@ def test_a_forged_record_is_found_and_proves_nothing(folder, tmp_path, capsys):
     assert gated["counts"]["doubtful"] == 1
 
 
+def test_deleted_inputs_are_missed_and_repeated_ones_are_said(folder, tmp_path, capsys):
+    assert run(["copy", str(folder), str(tmp_path / "fewer")]) == 0
+    assert run(["copy", str(folder), str(tmp_path / "twice")]) == 0
+    with Store.append(tmp_path / "fewer") as store:
+        store._connection.execute("DELETE FROM records WHERE item = 1")
+        store._put("inputs", 1)
+        store._connection.commit()
+    found = printed(capsys, "verify", tmp_path / "fewer", code=1)
+    assert "it says that it has 1 inputs, its configuration asks for 2" in json.dumps(found)
+    with Store.append(tmp_path / "twice") as store:
+        for part in ("rotation", "brightness"):
+            known = store.record(0, part)
+            text = encode(replace(known, item=1, subject=replace(known.subject, item=1))).decode()
+            store._connection.execute("UPDATE records SET record = ? WHERE item = 1 AND part = ?", (text, part))
+        store._connection.commit()
+    assert "several records are about the same input" in json.dumps(printed(capsys, "verify", tmp_path / "twice"))
+
+
 def test_the_gate(folder, capsys):
     asked = ["--cosine", 0.5, "--share", 0.9]
     passed = printed(capsys, "gate", folder, "--change", "brightness", "--reach", 2, *asked)

@@ -29,6 +29,7 @@ LARGEST = 8.0
 _SLACK = 1e-8
 """How far draws may exceed the limit, and angles their values, by rounding: far more than they do."""
 
+_TINY = 1e-300
 _ROUNDING = 1e-11
 """Allowance for rounding in E f*, relative to 1 + the largest loss (derived in docs/theory/moment-rule.md)."""
 
@@ -165,7 +166,18 @@ class Conjugate:
 
     def mean(self, shift: Values) -> FloatArray:
         """Upper bound on E f*(L - 1), L = exp(shift z - shift^2/2), z standard normal; rises with the shift."""
-        return np.asarray(self._start + self._step * excess(1.0 + self._slopes, _column(shift)).sum(axis=-1))
+        return np.asarray(
+            self._start + self._step * excess(self._levels, _column(shift), self._log_levels).sum(axis=-1)
+        )
+
+    @cached_property
+    def _levels(self) -> FloatArray:
+        """(..., n - 1) the likelihood ratios at which the lines take turns."""
+        return 1.0 + self._slopes
+
+    @cached_property
+    def _log_levels(self) -> FloatArray:
+        return log_level(self._levels)
 
 
 def _column(values: Values) -> FloatArray:
@@ -192,13 +204,25 @@ def convex_slopes(values: FloatArray) -> FloatArray:
     return rising
 
 
-def excess(level: FloatArray, shift: Values) -> FloatArray:
-    """E(L - level)_+ for L = exp(shift z - shift^2/2): convex in L, so it rises with the shift."""
-    shift, positive = np.asarray(shift, np.float64), np.maximum(level, 1e-300)
+def excess(level: FloatArray, shift: Values, logarithm: FloatArray | None = None) -> FloatArray:
+    """E(L - level)_+ for L = exp(shift z - shift^2/2): convex in L, so it rises with the shift.
+
+    Args:
+        level: any numbers.
+        shift: in sigmas.
+        logarithm: `log_level(level)`, for who asks about many shifts.
+    """
+    shift, positive = np.asarray(shift, np.float64), np.maximum(level, _TINY)
+    logarithm = log_level(level) if logarithm is None else logarithm
     with np.errstate(divide="ignore", invalid="ignore"):
-        outer = shift / 2 - np.log(positive) / shift
+        outer = shift / 2 - logarithm / shift
         value = special.ndtr(outer) - positive * special.ndtr(outer - shift)
     return np.where((level > 0) & (shift > 0), np.maximum(value, 0.0), np.maximum(1.0 - level, 0.0))
+
+
+def log_level(level: FloatArray) -> FloatArray:
+    """The logarithm of a level, or of a tiny number where it is not positive."""
+    return np.asarray(np.log(np.maximum(level, _TINY)))
 
 
 def conjugate_mean(shift: float, design: Design, low: float, high: float) -> float:

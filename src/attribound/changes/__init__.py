@@ -7,7 +7,7 @@ from attribound.changes.contrast import Contrast
 from attribound.changes.flip import Flip
 from attribound.changes.gamma import Gamma
 from attribound.changes.jpeg import Jpeg
-from attribound.changes.registry import make_changes, names, parse_change, register
+from attribound.changes.registry import make_changes, names, parse_change, register_change
 from attribound.changes.resize import ResizeMethod
 from attribound.changes.rotation import Rotation
 from attribound.changes.saturation import Saturation
@@ -18,5 +18,5 @@ from attribound.changes.zoom import Zoom
 __all__ = [
     "Blur", "Brightness", "Change", "Continuous", "Contrast", "Factor", "Finite", "Flip", "Gamma", "HiddenWord",
     "Jpeg", "Parameter", "ResizeMethod", "Rotation", "Saturation", "Shift", "Warmth", "Zoom", "make_changes", "names",
-    "parse_change", "register",
+    "parse_change", "register_change",
 ]  # fmt: skip

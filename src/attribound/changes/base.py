@@ -181,6 +181,27 @@ class Finite(Change):
         return f"{self.shown(float(self.places(t[None])[0])):g} {self.unit}"
 
 
+class Switch(Finite):
+    """A finite change without a range: its name says it all."""
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Done or not."""
+        return (Parameter(self.name, 0, 1),)
+
+    @classmethod
+    def parse(cls, amount: str) -> Self:
+        """Nothing but its name."""
+        if amount:
+            raise ArgumentError(f"expected {cls.name} without a range, got {amount!r}")
+        return cls()
+
+    @property
+    def spec(self) -> str:
+        """As people type it."""
+        return self.name
+
+
 def number(kind: type[Change], amount: str, units: tuple[str, ...]) -> float:
     """The positive number of a spec NAME:AMOUNT, with one of these units after it; "" allows none."""
     text, typed = amount.strip(), f"{kind.name}:{amount}"

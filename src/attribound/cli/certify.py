@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attribound.cli import shared
 from attribound.cli.app import (
     Alpha,
     Arch,
@@ -41,21 +42,19 @@ if TYPE_CHECKING:
 @app.command()
 @asking
 def certify(
-    out: Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")],
+    out: shared.Out,
     model: Model,
     data: Data,
     arch: Arch = None,
     denoiser: Denoiser = None,
     attribution: Attribution = "saliency",
     maps: Maps = None,
-    output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
+    output: shared.Explained = OutputName.LOGIT,
     precision: Annotated[
         PrecisionName, typer.Option(help="Run the model in it; what is certified is its map then.")
     ] = PrecisionName.FLOAT32,
     bound: Bound = "unit",
-    target: Annotated[
-        str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
-    ] = None,
+    target: shared.Target = None,
     noise: Annotated[
         str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs, or of ?scale=FILE.")
     ] = "gaussian:0.5",
@@ -69,19 +68,17 @@ def certify(
         list[float] | None, typer.Option(help="State the certified cosine at these [0.1 0.25 0.5].")
     ] = None,
     cosine: Annotated[list[float] | None, typer.Option(help="State the largest epsilon at these [0.8 0.9].")] = None,
-    items: Annotated[int | None, typer.Option(min=1, help="Certify only so many inputs.")] = None,
+    items: shared.Items = None,
     limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
-    shuffle: Annotated[bool, typer.Option(help="Take the inputs in an order shuffled by the seed.")] = False,
+    shuffle: shared.Shuffle = False,
     seed: Seed = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Processes, one thread each; default: all cores.")
-    ] = None,
-    engine: Annotated[EngineName, typer.Option(help="local, or ray (needs attribound[ray]).")] = EngineName.LOCAL,
-    address: Annotated[str | None, typer.Option(help="Address of an existing Ray cluster.")] = None,
-    device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
-    pictures: Annotated[int, typer.Option(min=0, help="Keep pictures of so many inputs, for the report.")] = 200,
-    strict: Annotated[bool, typer.Option(help="Stop at the first input that fails.")] = False,
-    retry: Annotated[bool, typer.Option(help="Try inputs again that failed before.")] = False,
+    workers: shared.Workers = None,
+    engine: shared.Where = EngineName.LOCAL,
+    address: shared.Address = None,
+    device: shared.Device = "cpu",
+    pictures: shared.Pictures = 200,
+    strict: shared.Strict = False,
+    retry: shared.Retry = False,
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:

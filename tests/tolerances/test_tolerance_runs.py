@@ -17,6 +17,7 @@ from attribound.runs.kinds import kind_of
 from attribound.runs.records import encode
 from attribound.runs.runner import run as carry_out
 from attribound.runs.tolerance_gate import wanted_interval
+from attribound.runs.tolerance_proved import foreign
 from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.tolerances.record import ChangeRecord
 
@@ -99,6 +100,16 @@ def test_a_forged_record_is_found_and_proves_nothing(folder, tmp_path, capsys):
         capsys, "gate", tmp_path / "copy", "--change", "rotation", "--reach", 1, "--cosine", 0.5, "--share", 0, code=0
     )
     assert gated["counts"]["doubtful"] == 1
+
+
+def test_a_record_with_another_window_does_not_belong_to_its_run(folder, tmp_path):
+    """An honest scan, but with windows that its run did not ask for: they make reach out of nothing."""
+    assert run([*SMALL, "--window", "rotation:5", "--out", str(tmp_path / "wide")]) == 0
+    with Store.read_any(folder) as narrow, Store.read_any(tmp_path / "wide") as wide:
+        for one, other in ((narrow, wide), (wide, narrow)):
+            record = one.record(0, "rotation")
+            assert foreign(record, one.config) == []
+            assert any("which its run did not ask for" in line for line in foreign(record, other.config))
 
 
 def test_deleted_inputs_are_missed_and_repeated_ones_are_said(folder, tmp_path, capsys):

@@ -18,6 +18,9 @@ Interval = tuple[float, float] | None
 SHARES: Final = MappingProxyType({"reach": 0.85, "class": 0.1, "curve": 0.02})
 """Parts of a scanned change's alpha; the rest is kept for statements that come later."""
 
+WINDOW = 1 / 8
+"""Half-width of a scan's windows over the range unless told otherwise: a wide window makes reach out of nothing."""
+
 MARGIN = 1e-6
 """Cosines this near to what was asked count as failed: they hang on rounding."""
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from attribound.changes.base import Continuous
-from attribound.changes.registry import register
+from attribound.changes.registry import register_change
 from attribound.cli import run
 from attribound.runs import Store
 from attribound.runs.engines import Local
@@ -236,7 +236,7 @@ def test_bad_input_is_one_clear_line(words, message, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
-@register
+@register_change
 class NothingLeft(Continuous):
     """A change that makes NaN."""
 

@@ -5,7 +5,7 @@ from typing import Any, final
 
 from attribound.report.shared.bars import Bar
 from attribound.report.tolerance.words import amount, reach, title
-from attribound.rounding import exact_text
+from attribound.rounding import round_down
 from attribound.runs.tolerance_proved import ProvedTolerance
 from attribound.tolerances.evidence import Listed
 from attribound.tolerances.record import ToleranceRecord
@@ -136,4 +136,4 @@ def _break(record: ToleranceRecord, key: str, drawn: dict[str, dict[str, str]]) 
     if found is None or f"break:{key}" not in drawn:
         return {}
     label = found.label if record.sizes else amount(record.change, found.value)
-    return {"label": label, "alike": exact_text(round(found.cosine, 2)), **drawn[f"break:{key}"]}
+    return {"label": label, "alike": round_down(found.cosine, 3), **drawn[f"break:{key}"]}

@@ -8,7 +8,6 @@ from attribound.report.drift.page import text_of
 from attribound.report.shared.bars import Bar
 from attribound.report.shared.templating import fill
 from attribound.report.tolerance.rows import default_stops
-from attribound.report.tolerance.words import title
 from attribound.runs.markdown import escaped, table
 from attribound.runs.tolerance_compare import ReachComparison, ReachPair
 
@@ -24,10 +23,7 @@ def write_page(found: ReachComparison, out: Path) -> Path:
     text = fill(
         "drift/templates/reaches.html",
         found=found,
-        rows=[
-            {"pair": pair, "input": _name(pair), "bars": _bars(pair), "title": title(pair.change)}
-            for pair in ordered[:MOST_ROWS]
-        ],
+        rows=[{"pair": pair, "input": _name(pair), "bars": _bars(pair)} for pair in ordered[:MOST_ROWS]],
         left=max(len(ordered) - MOST_ROWS, 0),
         facts=_facts(found),
     )

@@ -98,7 +98,8 @@ def _alarms(summary: ToleranceSummary) -> list[str]:
 
 def _cautions(summary: ToleranceSummary) -> list[str]:
     """Why a proof may mean little."""
-    low = [title(name).lower() for name, one in summary.changes.items() if one.inputs and one.fidelity < FIDELITY]
+    known = {one.change.spec: one.fidelity for one in summary.changes.values() if one.change is not None}
+    low = [title(spec).lower() for spec, fidelity in known.items() if fidelity < FIDELITY]
     if not low:
         return []
     return [
@@ -136,7 +137,7 @@ def _changes(summary: ToleranceSummary) -> list[dict[str, Any]]:
     """How each change is made and proved."""
     return [
         {
-            "title": title(name),
+            "title": title(one.change.spec),
             "name": name,
             "tried": f"{one.change.low:.4g} to {one.change.high:.4g} {one.change.unit}",
             "made": one.change.made,

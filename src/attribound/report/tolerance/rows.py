@@ -59,7 +59,7 @@ def make_row(
     stops = None if strip is None else tuple(map(float, strip.values))
     return Row(
         name=record.part,
-        title=title(record.part),
+        title=title(record.change.spec),
         bars={key: make_bar(record, key, stops) for key in record.reaches},
         frames=frames,
         start=next((at for at, frame in enumerate(frames) if frame["amount"] == "unchanged"), 0),
@@ -76,7 +76,7 @@ def make_bar(record: ToleranceRecord, key: str, stops: tuple[float, ...] | None 
     assumed = record.proof == "assumed"
     ends = f" Breaks at {amount(change, found.value)}." if found is not None else ""
     return Bar(
-        title=title(record.part),
+        title=title(record.change.spec),
         text=f"{'ASSUMED, no certificate: ' if assumed else ''}{known[0].upper()}{known[1:]}.{ends}",
         unit=change.unit,
         stops=stops or default_stops(change.low, change.zero, change.high, sizes),

@@ -49,7 +49,7 @@ def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
         return Verdict(kind, "This run has no records yet.", bars)
     if not far:
         return Verdict(kind, f"Nothing is proved about the explanation of {whose}.", bars)
-    told = [f"{title(name).lower()}: {_told(known[name], shared[name])}" for name in far]
+    told = [_told(known[name], shared[name], named=True) for name in far]
     count = f"all {len(known)} changes" if len(far) == len(known) else f"{len(far)} of {len(known)} changes"
     start = "If the ASSUMED limit is right, the" if assumed else "The"
     surely = "survives" if assumed else "provably survives"
@@ -65,9 +65,10 @@ def _shared(one: ChangeSummary, key: str, total: int) -> Interval:
     return one.shared([*known, *[None] * (total - len(known))])
 
 
-def _told(one: ChangeSummary, interval: Interval) -> str:
+def _told(one: ChangeSummary, interval: Interval, *, named: bool = False) -> str:
     assert one.change is not None
-    return reach(one.change, interval, sizes=one.sizes).removeprefix("holds ").replace("holds", "yes")
+    told = reach(one.change, interval, sizes=one.sizes).removeprefix("holds ").replace("holds", "yes")
+    return f"{title(one.change.spec).lower()}: {told}" if named else told
 
 
 def _bar(one: ChangeSummary, key: str, shared: Interval, total: int, noun: str) -> Bar:
@@ -79,7 +80,7 @@ def _bar(one: ChangeSummary, key: str, shared: Interval, total: int, noun: str) 
         half = f"At least half: {_told(one, shared)}." if shared else "Less than half: anything at all."
         text = f"{half.replace(' (all that was tried)', '')} The whole range: {one.whole(key)} of {total} {noun}s."
     return Bar(
-        title=title(change.name),
+        title=title(change.spec),
         text=text,
         unit=change.unit,
         stops=default_stops(change.low, change.zero, change.high, one.sizes),

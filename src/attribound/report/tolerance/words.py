@@ -2,38 +2,26 @@
 
 import shlex
 
+from attribound.changes.registry import parse_change
+from attribound.errors import ArgumentError
 from attribound.rounding import exact_text, round_down, round_up
 from attribound.runs import RunConfig
 from attribound.tolerances.evidence import Interval
 from attribound.tolerances.record import ChangeRecord
 
-_TITLES = {
-    "rotation": "Turned right or left",
-    "zoom": "Smaller or larger",
-    "contrast": "Less or more contrast",
-    "gamma": "Brighter or darker midtones",
-    "blur": "Out of focus",
-    "saturation": "Weaker or stronger colours",
-    "brightness": "Darker or brighter",
-    "warmth": "Colder or warmer",
-    "shift": "Moved in any direction",
-    "shift-x": "Moved left or right",
-    "shift-y": "Moved up or down",
-    "jpeg": "Stored as JPEG",
-    "flip": "Mirrored",
-    "resize": "Resized by another method",
-    "hidden-word": "Any one word hidden",
-}
-"""Smaller values first, as the bars show them."""
 _ONE_STEP = ("flips", "other method", "words hidden")
 """Units of changes that are made or not."""
 _WIDE = 20.0
 """Ranges this wide are told with one digit, narrower ones with two."""
 
 
-def title(name: str) -> str:
-    """What happens to the picture."""
-    return _TITLES.get(name, name)
+def title(spec: str) -> str:
+    """What happens to the input, as people say it; the name of a change that is not known here."""
+    try:
+        found = parse_change(spec)
+    except ArgumentError:
+        return spec.partition(":")[0]
+    return found.title or found.name
 
 
 def reach(change: ChangeRecord, interval: Interval, *, sizes: bool = False) -> str:
@@ -73,7 +61,7 @@ def amount(change: ChangeRecord, value: float) -> str:
     if value == change.zero:
         return "unchanged"
     if change.unit in _ONE_STEP:
-        return title(change.name).lower()
+        return title(change.spec).lower()
     number = f"{value:.3g}"
     return f"{change.unit} {number}" if change.unit == "quality" else f"{number} {change.unit}"
 

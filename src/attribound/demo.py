@@ -194,7 +194,7 @@ def _sheet(folder: Path, config: RunConfig, progress: Stages) -> dict[str, Any]:
 
 def _certify(folder: Path, config: RunConfig, progress: Stages) -> None:
     """An ordinary run in place of the last demo's."""
-    config, job = (prepare_tolerances if config.changes else prepare)(config)
+    config, job = (prepare_tolerances if config.kind == "tolerance" else prepare)(config)
     if is_run(folder):
         _remove_old(folder)
     with Store.create(folder, config) as store:

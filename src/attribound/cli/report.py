@@ -53,7 +53,7 @@ def report(
         printing.find_browser()
     given = None if scan is None else read_scan(scan)
     with Store.read_any(run) as store:
-        if store.config.changes:
+        if store.config.kind == "tolerance":
             _check_tolerances(run, auditing, scan)
             text = tolerance_page.render(store)
         else:

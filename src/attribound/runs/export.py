@@ -123,7 +123,7 @@ def _as_text(value: Any) -> Any:
 
 def _latex(store: Store, rows: Rows) -> Iterator[str]:
     """A booktabs table of what each input was certified for, or of how far each change is proved."""
-    return _latex_reaches(store) if store.config.changes else _latex_certificates(store)
+    return _latex_reaches(store) if store.config.kind == "tolerance" else _latex_certificates(store)
 
 
 def _latex_certificates(store: Store) -> Iterator[str]:

@@ -206,7 +206,7 @@ class Gate:
         return [
             *remarks.violated(self.counts.get("violated", 0)),
             remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous),
-            *([] if self.config.changes else [remarks.what_epsilon_counts(self.config.size)]),
+            *([] if self.config.kind == "tolerance" else [remarks.what_epsilon_counts(self.config.size)]),
             *([Remark(repeated, "warning")] if self.repeated else []),
             *(Remark(f"{claim}.", "warning") for claim in self.claims),
             *remarks.cautions_about([self.asked.cosine], self.chance, self.fidelity),

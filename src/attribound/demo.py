@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,8 @@ from attribound.certificates.finding import Finding
 from attribound.certificates.record import Failure, encode
 from attribound.certification.reopen import Opener
 from attribound.errors import AttriboundError, StoredDataError
+from attribound.fields.base import RunIn
+from attribound.fields.precision import advice
 from attribound.files import write_whole
 from attribound.progress import Stages
 from attribound.report.figures import plots
@@ -103,7 +105,15 @@ def digits(*, items: int, samples: int, alpha: float, seed: int) -> dict[str, Ru
     return {**{kind: config(kind) for kind in LAWS}, "patches": patches}
 
 
-def photos(weights: Path, *, items: int | None = None, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
+def photos(
+    weights: Path,
+    *,
+    items: int | None = None,
+    samples: int,
+    alpha: float,
+    seed: int,
+    precision: RunIn = "float32",
+) -> dict[str, RunConfig]:
     """The first of the shipped photographs, or all: centred Grad-CAM of an unmodified ImageNet network, with cells."""
     return {
         "photos": RunConfig(
@@ -112,6 +122,7 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
             data="photos",
             attribution="gradcam",
             maps=("centred",),
+            precision=precision,
             noise="gaussian:0.1",
             samples=samples,
             asked={"cells": list(CELLS)},
@@ -130,6 +141,7 @@ def everyday(config: RunConfig, changes: tuple[str, ...]) -> RunConfig:
         data=config.data,
         attribution=config.attribution,
         maps=config.maps,
+        precision=config.precision,
         changes=changes,
         noise="",
         epsilons=(),
@@ -150,6 +162,7 @@ def run_demo(
     *,
     attacked: str = "",
     changes: tuple[str, ...] = (),
+    say: Callable[[str], None] = lambda line: None,
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
 
@@ -159,6 +172,7 @@ def run_demo(
         progress: called with (what, images done, images in all).
         attacked: which of them is attacked.
         changes: everyday changes of the first image, asked first.
+        say: told, in a line, what may be done better here.
 
     Returns:
         The runs and the JSON summary.
@@ -166,7 +180,7 @@ def run_demo(
     started = time.perf_counter()
     sheet = _sheet(out / _SHEET, everyday(next(iter(configs.values())), changes), progress) if changes else {}
     for name, config in configs.items():
-        _certify(out / name, config, progress)
+        _certify(out / name, config, progress, say)
     findings = _attack_a_few(out / attacked, progress) if attacked else []
     runs = [_read(out / name) for name in configs]
     pages = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
@@ -185,16 +199,20 @@ def run_demo(
 
 def _sheet(folder: Path, config: RunConfig, progress: Stages) -> dict[str, Any]:
     """An ordinary run of tolerances, with its page; in words and numbers."""
-    _certify(folder, config, progress)
+    _certify(folder, config, progress, lambda line: None)
     with Store.read_any(folder) as store:
         found = summarise_tolerances(store)
     page = write_page(folder, folder.with_name(f"report-{folder.name}.html"))
     return {"everyday": found.to_json(), "sheet": found.table(), "reports": {folder.name: str(page)}}
 
 
-def _certify(folder: Path, config: RunConfig, progress: Stages) -> None:
+def _certify(folder: Path, config: RunConfig, progress: Stages, say: Callable[[str], None]) -> None:
     """An ordinary run in place of the last demo's."""
-    config, job = (prepare_tolerances if config.kind == "tolerance" else prepare)(config)
+    config, job = (prepare_tolerances if config.kind == "tolerance" else prepare)(config, say=say)
+    if config.kind == "certify" and config.arch == PHOTO_ARCH and config.precision == "float32":
+        opened = job.open()
+        if line := advice(opened.field, opened.data.input(0)):
+            say(line)
     if is_run(folder):
         _remove_old(folder)
     with Store.create(folder, config) as store:

@@ -105,6 +105,8 @@ def _run_lines(cosine: float) -> Callable[[Any], None]:
 
 def _run_note(state: Any, cosine: float) -> str:
     parts = [f"{state.rate:.2f}/s"] if state.rate > 0 else []
+    if state.draw_rate > 0:
+        parts.append(f"{state.draw_rate:,.0f} draws/s")
     if state.rate > 0 and state.done < state.total:
         parts.append(f"{(state.total - state.done) / state.rate:.0f} s left")
     if state.median is not None:

@@ -60,7 +60,7 @@ def export(store: Store, kind: str, out: Path | None, rows: Rows | None = None) 
 def public_records(store: Store) -> Iterator[dict[str, Any]]:
     """Records as the contract names their keys, with what attacks found; only numbers that are proved."""
     findings = store.findings()
-    for one in prove_all(store.records(), store.config):
+    for one in prove_all(store):
         yield public_record(one, findings)
 
 
@@ -131,7 +131,7 @@ def _latex_certificates(store: Store) -> Iterator[str]:
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
     yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
     yield " & ".join(["item", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"
-    for one in prove_all(store.records(), config):
+    for one in prove_all(store):
         yield _latex_row(one, config) + "\n"
     yield "\\bottomrule\n\\end{tabular}\n"
 

@@ -80,5 +80,6 @@ def command(config: RunConfig, out: str) -> str:
     words += [word for cosine in config.cosines for word in ("--cosine", exact_text(cosine))]
     words += ["--items", str(config.items)] if config.items is not None else []
     words += ["--shuffle"] if config.shuffle else []
+    words += ["--precision", config.precision] if config.precision != "float32" else []
     words += ["--device", config.device] if config.device != "cpu" else []
     return shlex.join([*words, "--seed", str(config.seed), "--out", out])

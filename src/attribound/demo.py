@@ -20,19 +20,21 @@ from attribound.fields.base import RunIn
 from attribound.fields.precision import advice
 from attribound.files import write_whole
 from attribound.progress import Stages
-from attribound.report.columns.page import write_page
+from attribound.report.columns import page as columns_page
 from attribound.report.figures import plots
 from attribound.report.page import write_report
+from attribound.report.tolerance import page as tolerance_page
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs import RunConfig, Store, is_run
 from attribound.runs.audit import audit_run
 from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.columns_summary import summarise_columns
 from attribound.runs.engines import Local
-from attribound.runs.job import Job
 from attribound.runs.runner import prepare, run
 from attribound.runs.stored_maps import smoothed_map
 from attribound.runs.summary import Summary, summarise
+from attribound.runs.tolerance_setup import prepare_tolerances
+from attribound.runs.tolerance_summary import summarise_tolerances
 from attribound.runs.work import cores
 from attribound.threads import limited
 from attribound.tolerances.columns.record import PART, Asked
@@ -43,6 +45,11 @@ PHOTO_ARCH = "efficientnet-lite0"
 FOREST, APPLICANTS = "credit-forest", "credit-sample"
 CELLS = (0.5, 0.3)
 SIZES = (0.1, 0.25, 0.5)
+DIGIT_CHANGES = ("rotation:20", "brightness:64", "shift-x:2")
+PHOTO_CHANGES = ("rotation:30", "brightness:64", "shift-x:12", "jpeg:10")
+"""Everyday changes of one image, asked before anything is certified: seconds for a digit, a minute for a photograph."""
+_SHEET, _SHEET_SAMPLES = "everyday", 1024
+_PREPARE = {"certify": prepare, "tolerance": prepare_tolerances, "columns": prepare_columns}
 ROWS_PER_PICTURE, ATTACKED = 4, 3
 _ITEMS_PER_WORKER = 4
 """A process is started for every four images: starting it takes about as long as certifying them."""
@@ -134,15 +141,37 @@ def photos(
     }
 
 
+def everyday(config: RunConfig, changes: tuple[str, ...]) -> RunConfig:
+    """How far the first image of a run may change, the plain map being asked."""
+    return RunConfig(
+        model=config.model,
+        arch=config.arch,
+        data=config.data,
+        attribution=config.attribution,
+        maps=config.maps,
+        precision=config.precision,
+        changes=changes,
+        noise="",
+        epsilons=(),
+        cosines=(0.8,),
+        samples=_SHEET_SAMPLES,
+        alpha=config.alpha,
+        items=1,
+        pictures=1,
+        seed=config.seed,
+    )
+
+
 @limited(1)
 def run_demo(
     out: Path,
     configs: Mapping[str, RunConfig],
     progress: Stages,
-    attacked: str = "",
-    say: Callable[[str], None] = lambda line: None,
     *,
+    attacked: str = "",
+    changes: tuple[str, ...] = (),
     credit: bool = False,
+    say: Callable[[str], None] = lambda line: None,
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
 
@@ -151,22 +180,26 @@ def run_demo(
         configs: the runs, by the names of their folders.
         progress: called with (what, images done, images in all).
         attacked: which of them is attacked.
-        say: told, in a line, what may be done better here.
+        changes: everyday changes of the first image, asked first.
         credit: end with a credit decision.
+        say: told, in a line, what may be done better here.
 
     Returns:
         The runs and the JSON summary.
     """
     started = time.perf_counter()
+    sheet = _sheet(out / _SHEET, everyday(next(iter(configs.values())), changes), progress) if changes else {}
     for name, config in configs.items():
         _certify(out / name, config, progress, say)
     findings = _attack_a_few(out / attacked, progress) if attacked else []
     runs = [_read(out / name) for name in configs]
-    reports = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
     decided = decide_credit(out / "credit", progress) if credit else None
+    pages = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
     if decided is not None:
-        reports["credit"] = str(write_page(out / "credit", out / "report-credit.html"))
+        pages["credit"] = str(columns_page.write_page(out / "credit", out / "report-credit.html"))
+    reports = sheet.pop("reports", {}) | pages
     summary: dict[str, Any] = {
+        **sheet,
         "runs": [one.to_json() for one in runs],
         "attacks": [finding.row() for finding in findings],
         "credit": decided,
@@ -182,7 +215,7 @@ def decide_credit(folder: Path, progress: Stages) -> dict[str, Any]:
     """The embedded applicants, exactly: how far their first reasons hold, and the letter of the first refused."""
     started = time.perf_counter()
     config = RunConfig(model=FOREST, data=APPLICANTS, changes=(PART,), columns=Asked())
-    _run(folder, *prepare_columns(config), progress)
+    _certify(folder, config, progress, lambda line: None)
     with Store.read_any(folder) as store:
         records = [record for record in store.columns() if not isinstance(record, Failure)]
         summary = summarise_columns(store)
@@ -201,17 +234,22 @@ def decide_credit(folder: Path, progress: Stages) -> dict[str, Any]:
     }
 
 
+def _sheet(folder: Path, config: RunConfig, progress: Stages) -> dict[str, Any]:
+    """An ordinary run of tolerances, with its page; in words and numbers."""
+    _certify(folder, config, progress, lambda line: None)
+    with Store.read_any(folder) as store:
+        found = summarise_tolerances(store)
+    page = tolerance_page.write_page(folder, folder.with_name(f"report-{folder.name}.html"))
+    return {"everyday": found.to_json(), "sheet": found.table(), "reports": {folder.name: str(page)}}
+
+
 def _certify(folder: Path, config: RunConfig, progress: Stages, say: Callable[[str], None]) -> None:
-    config, job = prepare(config, say=say)
-    if config.arch == PHOTO_ARCH and config.precision == "float32":
+    """An ordinary run in place of the last demo's."""
+    config, job = _PREPARE[config.kind](config, say=say)
+    if config.kind == "certify" and config.arch == PHOTO_ARCH and config.precision == "float32":
         opened = job.open()
         if line := advice(opened.field, opened.data.input(0)):
             say(line)
-    _run(folder, config, job, progress)
-
-
-def _run(folder: Path, config: RunConfig, job: Job, progress: Stages) -> None:
-    """An ordinary run in place of the last demo's."""
     if is_run(folder):
         _remove_old(folder)
     with Store.create(folder, config) as store:

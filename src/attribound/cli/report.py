@@ -28,6 +28,8 @@ def report(
 ) -> None:
     """Write one HTML file that says how far explanations can be bent, for which inputs, and how we know.
 
+    Of tolerances: how far pictures may change, with a film strip of every change.
+
     Example: attribound report my-run, or attribound report my-run --audience auditor --format pdf --by "A. Name"
 
     The file opens from disk, loads nothing from anywhere and can be mailed. A run may be reported while it is running.
@@ -38,6 +40,7 @@ def report(
     from attribound.report.page import page
     from attribound.report.shared import printing
     from attribound.report.shared.collect import read_scan
+    from attribound.report.tolerance import page as tolerance_page
     from attribound.runs import Store
 
     auditing = audience == Audience.AUDITOR
@@ -49,14 +52,12 @@ def report(
         raise ArgumentError("expected --by with --audience auditor")
     if kind == PageForm.PDF:
         printing.find_browser()
+    given = None if scan is None else read_scan(scan)
     with Store.read_any(run) as store:
-        reasons = store.config.columns is not None
-        if reasons:
-            _check_columns(run, auditing, scan)
-            text = columns_page.render(store)
-    if not reasons:
-        with Store.read(run) as store:
-            given = None if scan is None else read_scan(scan)
+        if store.config.kind != "certify":
+            _check_tolerances(run, auditing, scan)
+            text = (columns_page if store.config.kind == "columns" else tolerance_page).render(store)
+        else:
             text = auditor.render(store, by) if auditing else page.render(store, given)
     target = out or run / f"{'audit' if auditing else 'report'}.{kind.value}"
     written = printing.print_pdf(text, target) if kind == PageForm.PDF else write_whole(target, text)
@@ -65,12 +66,12 @@ def report(
     answer({"out": str(written), "bytes": size}, as_json, lambda: print(line))
 
 
-def _check_columns(run: Path, auditing: bool, scan: Path | None) -> None:
-    """Raise if something is asked of exact tolerances that only certificates have."""
+def _check_tolerances(run: Path, auditing: bool, scan: Path | None) -> None:
+    """Raise if something is asked of tolerances that only certificates have."""
     if auditing:
         raise ArgumentError(
-            f"{run} is a run of exact tolerances, and the auditor's report is about certificates: `attribound report "
-            f"{run}` makes its page, `attribound verify` checks it"
+            f"{run} is a run of tolerances, and the auditor's report is about certificates: `attribound report {run}` "
+            "makes the page of tolerances, `attribound verify` checks them"
         )
     if scan is not None:
-        raise ArgumentError(f"{run} is a run of exact tolerances: expected no --scan, which is about noise")
+        raise ArgumentError(f"{run} is a run of tolerances: expected no --scan, which is about noise")

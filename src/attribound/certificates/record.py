@@ -190,7 +190,7 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
         check.dimension(self.dim)
         if law_type is None:
             raise ValueError(f"noise {self.noise.kind!r}, expected {' or '.join(LAWS)}")
-        budget = _budget(self.noise.units)
+        budget = _budget(self.noise.units, self.subject.changes or ())
         law = _law(law_type, budget.dim(self.dim), getattr(self.noise, law_type.parameter))
         if unknown := sorted(name for name in self.facts if name not in FACTS):
             raise ValueError(f"unknown facts {', '.join(unknown)}")
@@ -220,9 +220,9 @@ def _law(kind: type[Law], dim: int, value: float) -> Law:
 
 
 @lru_cache(maxsize=64)
-def _budget(units: tuple[float, ...] | None) -> Budget:
+def _budget(units: tuple[float, ...] | None, changes: tuple[str, ...]) -> Budget:
     """The budget of a record, shared likewise."""
-    return Budget(units)
+    return Budget(units, changes)
 
 
 class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

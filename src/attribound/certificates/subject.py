@@ -28,6 +28,8 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         bound: how the limit is known, e.g. "unit" or "clip:2.0".
         noise: e.g. "gaussian:0.5".
         units: units per feature, if the noise has them.
+        changes: what happens to the input, one after the other, if noise is on the amounts of changes: each counts the
+            amount that it names. Unset: noise is on the input itself.
         seed: seed of the draws.
     """
 
@@ -48,6 +50,7 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bound: str = "unit"
     noise: str = ""
     units: tuple[float, ...] | None = None
+    changes: tuple[str, ...] | UnsetType = UNSET
     seed: int = 0
 
 

@@ -139,6 +139,9 @@ def _out_of_range(certificate: Certificate) -> list[str]:
         f"target {record.target} or prediction {record.prediction} is negative": min(record.target, record.prediction)
         >= 0,
     }
+    if changes := record.subject.changes:
+        fitting = len(changes) == record.dim and record.noise.units is None
+        checks[f"{len(changes)} changes have as many amounts and no other units, not dim {record.dim}"] = fitting
     missing = sorted({fact.name for fact in _NEEDED} - set(record.facts))
     problems = [problem for problem, fine in checks.items() if not fine]
     return problems + [f"the fact {name} is missing" for name in missing]
@@ -150,7 +153,9 @@ def _infeasible(certificate: Certificate) -> list[str]:
     basis = Basis(record.bound.limit, record.draws, record.alpha, record.block, certificate.law)
     problems = [problem for fact in evidence.facts.values() for problem in fact.problems(basis)]
     stated = ProbabilityGradient in evidence.facts
-    if stated and (record.bound.kind in ("unit", "clip") or record.output == "logit" or record.maps):
+    if stated and (
+        record.bound.kind in ("unit", "clip") or record.output == "logit" or record.maps or evidence.budget.changes
+    ):
         problems.append("the curvature rule does not apply to this field")
     return problems
 

@@ -10,12 +10,12 @@ import msgspec
 from torch import Tensor, nn
 
 from attribound.certificates.subject import Subject
+from attribound.changes.together import Together
 from attribound.data import Dataset, cells_for, fitted, open_data, runs_code
 from attribound.data.cells import Cells
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import Bounded, make_field, names_code
 from attribound.fields.base import Output
-from attribound.fields.families import Around
 from attribound.fields.precision import in_precision
 from attribound.forests import TreeShap
 from attribound.hashes import input_hash, model_hash
@@ -23,6 +23,8 @@ from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_
 from attribound.models.forest import FOREST_SUFFIXES, shap_of
 from attribound.models.shipped import weights_folder
 from attribound.noise import Noise, parse_noise
+from attribound.sampling import Around
+from attribound.sampling.along import Along, family_of
 
 _DATA_ONLY = (".safetensors", ".onnx", *FOREST_SUFFIXES)
 """Files whose loading executes nothing that they hold."""
@@ -36,10 +38,11 @@ class Opened:
     field: Bounded
     x: Tensor
     noise: Noise
+    changes: Together | None = None
 
-    def family(self, target: int) -> Around:
-        """The maps around the input."""
-        return Around(self.field, target, self.x)
+    def family(self, target: int) -> Around | Along:
+        """The maps around the input, or after combinations of changes."""
+        return family_of(self.field, target, self.x, self.changes)
 
 
 @final
@@ -74,7 +77,7 @@ class Opener:
     def __call__(self, subject: Subject) -> Opened:
         """The field, input and noise of a subject; a model or input with another hash is refused."""
         field, x = self.explained(subject)
-        return Opened(field, x, parse_noise(subject.noise, subject.units))
+        return Opened(field, x, parse_noise(subject.noise, subject.units), together_of(subject))
 
     def explained(self, subject: Subject) -> tuple[Bounded, Tensor]:
         """The field and input of a subject; a model or input with another hash is refused."""
@@ -162,6 +165,11 @@ def open_field(subject: Subject, model: nn.Module) -> Bounded:
         model, subject.attribution, subject.bound, output, subject.maps, subject.units, subject.reference or None
     )
     return in_precision(field, subject.precision)
+
+
+def together_of(subject: Subject) -> Together | None:
+    """The changes that a subject names, if noise is on their amounts."""
+    return Together(subject.changes) if subject.changes else None
 
 
 def open_input(subject: Subject, source: Dataset) -> Tensor:

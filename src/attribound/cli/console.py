@@ -136,7 +136,7 @@ def _(summary: ColumnsSummary, name: str) -> None:
 def _(summary: Summary, name: str) -> None:
     """A run in three tables, with everything a reader must know to judge them."""
     console, config = Console(), summary.config
-    noise = config.noise if config.units is None else f"{config.noise} in units per feature"
+    noise = config.varied[1] if config.units is None else f"{config.noise} in units per feature"
     counts = ", ".join(f"{count} {status}" for status, count in sorted(summary.counts.items())) or "no records yet"
     word = "assumed" if summary.assumed else "certified"
     lines = [

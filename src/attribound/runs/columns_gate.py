@@ -1,6 +1,6 @@
 """The gate for column tolerances: does what is kept hold far enough for enough rows?"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -9,8 +9,7 @@ from attribound.certificates.record import Failure
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.rounding import exact_text
 from attribound.runs.columns_proved import ProvedColumns, prove_columns
-from attribound.runs.gate import Confident, Gate, GatedInput
-from attribound.runs.records import input_of
+from attribound.runs.gate import Confident, Gate, GatedInput, Judging
 from attribound.runs.store import Store
 from attribound.tolerances.columns.words import size_text, together
 
@@ -69,27 +68,10 @@ def judge_columns(path: Path, asked: AskedKept) -> Gate:
         if asked.keep != config.columns.keep:
             raise ArgumentError(f"expected --keep {config.columns.keep}, as the run was asked, got {asked.keep!r}")
         violated = {item for item, found in store.columns_findings().items() if any(one.violated for one in found)}
-        wanted = AskedKept(**{**vars(asked), "unit": config.columns.unit})
-        cases, inputs = list[GatedInput](), list[str]()
+        wanted, judging = AskedKept(**{**vars(asked), "unit": config.columns.unit}), Judging(0.0)
         for one in prove_columns(store.columns(), config):
-            record = one if isinstance(one, Failure) else one.record
-            cases.append(replace(_case(one, asked, violated), input=input_of(record)))
-            inputs += [] if isinstance(one, Failure) else [one.record.input_sha256]
-        noted = store.recall("inputs")
-    expected = max(noted if isinstance(noted, int) else 0, config.items or 0)
-    if not cases and not expected:
-        raise StoredDataError(f"{path} has no records, so there is nothing to judge")
-    return Gate(
-        name=path.name,
-        config=config,
-        asked=wanted,
-        cases=cases,
-        missing=max(expected - len(cases), 0),
-        alpha=0.0,
-        chance=None,
-        fidelity=None,
-        repeated=len(inputs) - len(set(inputs)),
-    )
+            judging.take(_case(one, asked, violated), one if isinstance(one, Failure) else one.record)
+        return judging.gate(store, wanted, maps="plain")
 
 
 def _case(one: ProvedColumns | Failure, asked: AskedKept, violated: set[int]) -> GatedInput:

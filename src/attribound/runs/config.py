@@ -34,7 +34,8 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         noise: "uniform:R" or "gaussian:S".
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
         words: of a forest, by column the categories that its file names; None: cells of a table are numbers.
-        changes: specs of everyday changes: a run of tolerances, one record per input and change; empty: certificates.
+        changes: specs of everyday changes. Without noise a run of tolerances, one record per input and change; with
+            noise, which is then on their amounts, certificates about combinations of them.
         columns: what is asked about the columns of a table: a run of exact tolerances, one record per row.
         scanned: how many of the changes are scanned, and share alpha.
         windows: half-widths of the scans' windows by the name of the change, in its unit, where not the default.
@@ -107,22 +108,32 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def size(self) -> str:
         """What epsilon counts, in words."""
-        return Budget(self.units).measure
+        return Budget(self.units, self.together).measure
+
+    @property
+    def together(self) -> tuple[str, ...]:
+        """The changes, if noise is on their amounts; empty if it is on the inputs, or if there is none."""
+        return self.changes if self.noise else ()
 
     @property
     def kind(self) -> str:
         """What the run's records are."""
-        return PART if self.columns is not None else "tolerance" if self.changes else "certify"
+        if self.columns is not None:
+            return PART
+        return "tolerance" if self.changes and not self.noise else "certify"
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts in which an input is dealt with: the names of the changes, or one part without a name."""
-        return tuple(spec.partition(":")[0] for spec in self.changes) or ("",)
+        return tuple(spec.partition(":")[0] for spec in self.changes) if self.kind != "certify" else ("",)
 
     @property
     def varied(self) -> tuple[str, str]:
         """What is done to inputs: a word for it, and what was typed."""
-        return ("changes", ", ".join(self.changes)) if self.changes else ("noise", self.noise)
+        changes = ", ".join(self.changes)
+        if self.kind != "certify":
+            return "changes", changes
+        return "noise", f"{self.noise} on {changes}" if changes else self.noise
 
     @property
     def network(self) -> str:
@@ -153,6 +164,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             bound=self.bound,
             noise=self.noise,
             units=self.units,
+            changes=self.together or msgspec.UNSET,
             seed=self.seed,
         )
 

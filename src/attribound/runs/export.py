@@ -126,7 +126,7 @@ def _latex(store: Store, rows: Rows) -> Iterator[str]:
     if config.columns is not None:
         yield from columns_export.latex(store)
         return
-    if config.changes:
+    if config.kind == "tolerance":
         raise ArgumentError("expected --format csv, json or parquet for tolerances, got latex")
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
     yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"

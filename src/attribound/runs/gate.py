@@ -24,6 +24,7 @@ from attribound.runs.records import Stored, input_of
 from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
+from attribound.tolerances.columns.record import ColumnsRecord
 
 Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
 
@@ -215,7 +216,7 @@ class Gate:
         return [
             *remarks.violated(self.counts.get("violated", 0)),
             *([remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous)] if self.alpha else []),
-            *([] if self.config.changes else [remarks.what_epsilon_counts(self.config.size)]),
+            *([remarks.what_epsilon_counts(self.config.size)] if self.config.kind == "certify" else []),
             *([Remark(repeated, "warning")] if self.repeated else []),
             *(Remark(f"{claim}.", "warning") for claim in self.claims),
             *remarks.cautions_about([self.asked.cosine], self.chance, self.fidelity),
@@ -260,9 +261,11 @@ class Judging:
     def take(self, case: GatedInput, record: Stored) -> None:
         """Keep a case, and what counts for all inputs together."""
         self.cases.append(replace(case, input=input_of(record)))
-        if not isinstance(record, Failure):
+        if isinstance(record, Failure):
+            return
+        self.inputs.append(record.input_sha256)
+        if not isinstance(record, ColumnsRecord):  # those are exact, about the plain values
             self.alpha = max(self.alpha, record.alpha)
-            self.inputs.append(record.input_sha256)
             self.fidelities += [] if record.fidelity is None else [record.fidelity]
 
     def gate(self, store: Store, asked: Confident, *, maps: str) -> Gate:

@@ -139,7 +139,11 @@ def foreign(record: Record, config: RunConfig) -> list[str]:
 
 
 def _same_noise(config: RunConfig, record: Record) -> bool:
-    return record.subject.noise == plain_spec(config.noise) and record.noise.units == config.units
+    return (
+        record.subject.noise == plain_spec(config.noise)
+        and record.noise.units == config.units
+        and (record.subject.changes or ()) == config.together
+    )
 
 
 def same_method(known: str, typed: str) -> bool:

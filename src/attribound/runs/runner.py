@@ -17,14 +17,14 @@ from attribound.certificates.record import Failure, Record
 from attribound.certificates.statements.base import Asking
 from attribound.certificates.statements.registry import ask
 from attribound.certification.arguments import check_field, check_target, class_names, look_at, repeated_channels
-from attribound.certification.reopen import behind_denoiser, open_field
+from attribound.certification.reopen import behind_denoiser, open_field, together_of
 from attribound.certification.suspicions import bright_pixels, check_columns, check_returned, returned_by
+from attribound.changes.together import Together
 from attribound.data import Dataset, Unlabelled, cells_for, fitted, label_doubt, open_data, scale_for
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import names_code
 from attribound.fields.base import check_output, innermost
 from attribound.fields.bounded import Bounded
-from attribound.fields.families import noisy
 from attribound.fields.precision import check_precision, slow_here
 from attribound.hashes import model_hash
 from attribound.models import code_hash, load_model
@@ -40,6 +40,7 @@ from attribound.runs.reference import with_reference
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
 from attribound.runs.work import class_of
+from attribound.sampling.along import family_of
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
@@ -110,6 +111,9 @@ def prepare(
     for epsilon in config.epsilons:
         check.non_negative("epsilon", epsilon)
     parse_noise(config.noise)
+    config = msgspec.structs.replace(config, changes=Together(config.changes).specs if config.changes else ())
+    if config.together and config.denoiser is not None:
+        raise ArgumentError("--denoiser expects noise on the inputs themselves; with --change it is on the amounts")
     opened = open_run(config, trust=trust, say=say)
     if simultaneous:
         opened = _share_alpha(opened)
@@ -161,6 +165,7 @@ def open_run(config: RunConfig, *, trust: bool, say: Callable[[str], None]) -> O
     units, words = units_of(scale_for(data, plain)), None if cells is None else dict(cells.words)
     if note:
         say(note)
+    units = None if config.together else units
     config = msgspec.structs.replace(config, data=spec, units=units, words=words)
     model = behind_denoiser(plain, config.subject, data.shape)
     try:
@@ -212,8 +217,12 @@ def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[st
     if line := bright_pixels(model, x):
         say(line)
     noise = parse_noise(config.noise, config.units)
-    near = noisy(x, noise, _PROBES, stream(Purpose.PROBE, config.seed, 0, 0, x.device))
+    generator = stream(Purpose.PROBE, config.seed, 0, 0, x.device)
+    family = family_of(field, 0, x, together_of(config.subject))
+    near = family.inputs(family.noise(noise, _PROBES, generator))
     check_returned(returned_by(innermost(field).model, x, near), field, target_given=config.target is not None)
+    if config.together:  # maps that cannot be brought back would fail input by input
+        family.explain(family.origin.expand(field.block, -1), generator=generator)
 
 
 def first_input(data: Dataset, device: str) -> Tensor | None:

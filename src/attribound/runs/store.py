@@ -96,7 +96,7 @@ class Store:
         """Open a run of certificates for reading only; it may be running."""
         store = cls.read_any(path)
         try:
-            if store.config.changes:
+            if store.config.kind != "certify":
                 raise StoredDataError(
                     f"{path} is a run of tolerances, and this is about certificates: show, export, verify, gate "
                     "--change and compare read it"

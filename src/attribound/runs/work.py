@@ -18,7 +18,6 @@ from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
-from attribound.fields.families import noisy
 from attribound.fields.precision import in_precision
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
@@ -84,6 +83,7 @@ class Worker(Work):
         self.certifier = Certifier(
             opened.field,
             noise=self.noise,
+            changes=config.together,
             samples=config.samples,
             alpha=config.alpha,
             **config.asked,
@@ -130,7 +130,8 @@ class Worker(Work):
         """Share of noisy copies that are classified as labelled."""
         generator = stream(Purpose.ACCURACY, self.config.seed, item, 0, x.device)
         with torch.no_grad():
-            logits = forward(self.bounded.model, noisy(x, self.noise, _NOISY_COPIES, generator))
+            family = self.certifier.family(x, label)
+            logits = forward(self.bounded.model, family.inputs(family.noise(self.noise, _NOISY_COPIES, generator)))
         return float((logits.argmax(dim=1) == label).double().mean())
 
 

@@ -151,8 +151,10 @@ def _place(number: int, reaches: list[float], summary: ColumnsSummary) -> dict[s
 def _alarms(summary: ColumnsSummary) -> list[str]:
     if not summary.doubtful:
         return []
-    named = ", ".join(list(summary.doubtful)[:5])
-    return [f"{len(summary.doubtful)} records are doubtful and count as proving nothing: rows {named}."]
+    row, doubt = next(iter(summary.doubtful.items()))
+    return [
+        f"{len(summary.doubtful)} records are doubtful and count as proving nothing, for example row {row}: {doubt}."
+    ]
 
 
 def _facts(summary: ColumnsSummary) -> list[Fact]:

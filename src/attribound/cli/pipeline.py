@@ -92,10 +92,17 @@ def compare(
     """
     from attribound.cli import console
     from attribound.report.drift import markdown, reaches, write_page
+    from attribound.runs.columns_compare import ColumnsComparison
     from attribound.runs.compare import Comparison
     from attribound.runs.kinds import kind_of
 
     found = kind_of(run_a, run_b).compare(run_a, run_b, cosine)
+    if isinstance(found, ColumnsComparison):
+        if out is not None or kind == Form.MD:
+            raise ArgumentError("expected --format text or json and no --out to compare columns of a forest")
+        lines = (*found.sentences, *found.lines[:20])
+        answer(found.to_json(), as_json or kind == Form.JSON, lambda: print(*lines, sep="\n"))
+        return
     if out is not None:
         if isinstance(found, Comparison):
             write_page(found, (run_a, run_b), out)

@@ -200,8 +200,7 @@ def tune(
     target, source = None if out is None else check_target(out), open_data(data)
 
     def plain(network: "Network") -> "Field":
-        made = make_field(network, method, bound, maps=maps or None, units=units_of(source.scale))
-        return _in_precision(made, precision)
+        return _in_precision(make_field(network, method, bound, maps=maps, units=units_of(source.scale)), precision)
 
     network = load_model(model, arch, trust=trust_model)
     check_columns(source.features, network, model)

@@ -160,6 +160,28 @@ def attacked() -> dict:
     }
 
 
+class Square(nn.Module):
+    """Half the squared length: its gradient is the input."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.stack([x.square().sum(dim=1) / 2, torch.zeros(len(x))], dim=1)
+
+
+def change() -> dict:
+    x = torch.tensor([0.9, 0.1, 0.1, 0.1])
+    known = ab.tolerance(Unit(Saliency(Square().eval())), x, "haze:80%", samples=1024, seed=0)["haze"]
+    shares = np.linspace(0.0, 0.8, 8001)
+    maps = (1 - shares)[:, None] * x.numpy() + shares[:, None]
+    cosines = maps @ x.numpy() / np.linalg.norm(maps, axis=1) / float(x.norm())
+    return {
+        "spec": known.record.change.spec,
+        "alpha": known.alpha,
+        "reach": known.reach(0.8)[1],
+        "exact": 100 * float(shares[cosines >= 0.8].max()),
+        "window": known.window,
+    }
+
+
 def reader() -> dict:
     np.save(HOME / "inputs.npy", np.arange(12.0).reshape(3, 4))
     data = open_data(f"npy:{HOME / 'inputs.npy'}")
@@ -174,6 +196,7 @@ print(
             "cases": cases(),
             "rule": rule(),
             "field": field(),
+            "change": change(),
             "attack": attacked(),
             "reader": reader(),
             "loaded": sorted(name for name in sys.modules if name.startswith("my_package")),

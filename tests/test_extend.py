@@ -73,7 +73,7 @@ def command(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_kind_has_a_page_with_one_file_and_one_call() -> None:
-    assert set(PAGES) == {"README", "law", "rule", "statement", "field", "map", "attack", "reader"}
+    assert set(PAGES) == {"README", "law", "rule", "statement", "field", "map", "change", "attack", "reader"}
     for name, page in PAGES.items():
         files = [text for kind, _, text in BLOCK.findall(page) if kind == "python"]
         calls = [re.findall(r"^(?:@|)register_\w+", text, re.MULTILINE) for text in files]
@@ -94,7 +94,7 @@ def test_the_pages_are_written_like_the_house(installed: Path) -> None:
 
 
 def test_what_was_not_asked_for_is_not_loaded(outcome) -> None:
-    wanted = ("axis", "bands", "cone", "mixture", "npy", "one_feature", "paired")
+    wanted = ("axis", "bands", "cone", "haze", "mixture", "npy", "one_feature", "paired")
     assert outcome["loaded"] == ["my_package", *(f"my_package.{name}" for name in wanted)]
 
 
@@ -183,6 +183,14 @@ def test_a_new_field_certifies_in_its_own_shape(outcome) -> None:
 def test_a_new_map_is_a_shape_like_any_other(outcome) -> None:
     assert outcome["field"]["paired"] == ["paired"]
     assert outcome["field"]["paired_shape"] == [2]
+
+
+def test_a_new_change_has_a_tolerance(outcome) -> None:
+    change = outcome["change"]
+    assert change["spec"] == "haze:80"
+    assert change["alpha"] == 1e-3
+    assert 0 < change["reach"] <= change["exact"] + change["window"]
+    assert change["reach"] > change["exact"] / 2
 
 
 def test_a_new_attack_attacks(outcome) -> None:

@@ -11,8 +11,11 @@ import pytest
 
 from attribound.bounds import LAWS
 from attribound.bounds.shares import SHARES
+from attribound.changes.registry import CHANGES
 from attribound.fields import ATTRIBUTIONS
 from attribound.noise import Noise
+from attribound.sampling import AtPoint
+from attribound.sampling.scan import Scan
 from tests.sampling.running import default_statistics
 
 ROOT = Path(__file__).parent.parent
@@ -20,8 +23,13 @@ SOURCE = ROOT / "src" / "attribound"
 LONGEST_FILE, LONGEST_FUNCTION, METHODS_SCREEN = 350, 50, 120
 LAWS_HOMES = ("bounds/laws/", "paper/published.py")
 """Where laws are told apart, and the paper's own numbers under the paper's own names."""
-KINDS = frozenset(kind.__name__ for kind in [*LAWS.values(), *Noise.__subclasses__()])
-"""Classes that nobody asks for: laws, and noises that draw from them."""
+KINDS = frozenset(kind.__name__ for kind in [*LAWS.values(), *Noise.__subclasses__(), *CHANGES.values(), AtPoint, Scan])
+"""Classes that nobody asks for: laws, noises that draw from them, changes, and designs."""
+HOMONYMS = {
+    "bounds/rules/moment.py": "the moment rule's own shift",
+    "data/fetch/resnet50.py": "Keras calls a weight gamma",
+}
+"""Files where the name of a change means something else."""
 CHANGES_HOMES = {
     "fields/families.py": "families know how a change is made",
     "noise.py": "`onto` gives every row of a training batch its own noise",
@@ -110,6 +118,8 @@ def _members(value: ast.expr) -> list[ast.expr]:
         ("isinstance(noise, (laws.Ball, Normal))", 1),
         ("isinstance(noise, noise.Gaussian | UniformBall)", 1),
         ("match law:\n  case Ball():\n    pass", 1),
+        ("isinstance(change, Rotation)", 1),
+        ("isinstance(design, AtPoint)", 1),
         ("isinstance(noise, Noise)", 0),
         ("bound.kind == other", 0),
         ("text = law.kind", 0),
@@ -126,6 +136,18 @@ def test_no_other_file_asks_which_law_it_is() -> None:
         f"{name}:{line}" for name, tree in trees() if not name.startswith(LAWS_HOMES) for line in branches(tree, names)
     ]
     assert found == [], f"{len(found)} branches on a law's name: {', '.join(found)}"
+
+
+def test_no_other_file_asks_which_change_it_is() -> None:
+    """A new change is one file and one line. `everyday` is the name of a set, and belongs to the command line too."""
+    names = frozenset({*CHANGES, "shift-x", "shift-y"})
+    found = [
+        f"{name}:{line}"
+        for name, tree in trees()
+        if not name.startswith("changes/") and name not in HOMONYMS
+        for line in branches(tree, names)
+    ]
+    assert found == [], f"{len(found)} branches on a change's name: {', '.join(found)}"
 
 
 # --- only a change changes an input

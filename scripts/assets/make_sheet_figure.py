@@ -24,8 +24,8 @@ def main() -> None:
     """Ask, print, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True)
-    parser.add_argument("--item", type=int, default=0)
-    parser.add_argument("--samples", type=int, default=2048)
+    parser.add_argument("--item", type=int, default=1)
+    parser.add_argument("--samples", type=int, default=1024)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     field = ab.Unit(ab.GradCAM(load_model(chosen.model, "efficientnet-lite0")))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attribound.changes import Blur as Blur
     from attribound.changes import Brightness as Brightness
     from attribound.changes import Contrast as Contrast
+    from attribound.changes import Explanations as Explanations
     from attribound.changes import Flip as Flip
     from attribound.changes import Gamma as Gamma
     from attribound.changes import HiddenWord as HiddenWord
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
     from attribound.changes import Rotation as Rotation
     from attribound.changes import Saturation as Saturation
     from attribound.changes import Shift as Shift
+    from attribound.changes import Together as Together
     from attribound.changes import Warmth as Warmth
     from attribound.changes import Zoom as Zoom
+    from attribound.changes import register_change as register_change
+    from attribound.codebook import Codebook as Codebook
     from attribound.data import register_reader as register_reader
     from attribound.errors import AttriboundError as AttriboundError
     from attribound.fields import Absolute as Absolute
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
     from attribound.report.figures.highlight import highlight as highlight
     from attribound.report.figures.tolerance_plot import plot as plot
     from attribound.report.page.from_python import save_report as save_report
+    from attribound.runs.frame import read_run as read_run
     from attribound.sampling import TopK as TopK
     from attribound.search import min_radius as min_radius
     from attribound.tolerances.ask import tolerance as tolerance
@@ -81,22 +86,27 @@ _HOMES = {
     "highlight": "report.figures.highlight",
     "min_radius": "search",
     "AttriboundError": "errors",
+    "read_run": "runs.frame",
     "Captum": "fields.captum",
     "Denoised": "models",
     **dict.fromkeys(("Forest", "TreeShap"), "forests"),
+    "Codebook": "codebook",
     "TopK": "sampling",
     "Certificate": "certificates.certificate",
     **dict.fromkeys(("Certifier", "certify", "certify_batch"), "certification.certifier"),
     "Sheet": "tolerances.sheet",
     "tolerance": "tolerances.ask",
     **dict.fromkeys(("Rotation", "Zoom", "Contrast", "Gamma", "Blur", "Saturation", "Brightness"), "changes"),
-    **dict.fromkeys(("Warmth", "Shift", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
+    **dict.fromkeys(
+        ("Explanations", "Warmth", "Shift", "Together", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"
+    ),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
     **dict.fromkeys(("Function", "Shap"), "fields"),
     **dict.fromkeys(("register_law", "register_rule"), "bounds"),
     **dict.fromkeys(("register_field", "register_map"), "fields"),
     "register_attack": "attacks",
+    "register_change": "changes",
     "register_reader": "data",
     "register_statement": "certificates.statements.registry",
     **dict.fromkeys(("GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus"), "fields"),

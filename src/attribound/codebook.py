@@ -49,7 +49,7 @@ class Column:
 
     def number(self, cell: Any) -> float:
         """The model's number of a cell: of a word its place, NaN of a missing one; raises ArgumentError."""
-        if cell is None or cell == "" or type(cell).__name__ == "NAType" or cell != cell:
+        if cell is None or type(cell).__name__ == "NAType" or cell == "" or cell != cell:
             return math.nan
         word = printable(cell) if isinstance(cell, str) else ""
         if word in self.words:
@@ -145,6 +145,34 @@ class Codebook:
         """What people call a column."""
         return self[name].title or name
 
+    def row(self, row: Any, names: Sequence[str]) -> npt.NDArray[np.float64]:
+        """The numbers of one row, (columns,), in the model's order; missing cells are NaN. Raises ArgumentError.
+
+        Args:
+            row: numbers in the model's order; or cells by name, in any order: a dictionary, a pandas Series or a frame
+                of one row.
+            names: of the model's columns.
+        """
+        cells = cells_by_name(row)
+        if cells is None:
+            try:
+                values = np.asarray(row, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ArgumentError("expected numbers in `row`, or cells by name (a pandas row, say)") from None
+            if values.shape != (len(names),):
+                raise ArgumentError(f"expected one row of {len(names)} columns, got an array of shape {values.shape}")
+            return values
+        _check_names(cells, names)
+        return np.array([self._number(name, cells[name]) for name in names])
+
+    def _number(self, name: str, cell: Any) -> float:
+        try:
+            return self[name].number(cell)
+        except ArgumentError as error:
+            lacking = isinstance(cell, str) and not self[name].words
+            hint = ": state the words of its categories in a codebook" if lacking else ""
+            raise ArgumentError(f"the column {name!r} is {error}{hint}") from None
+
     def check(self, names: Sequence[str]) -> Self:
         """The codebook, if every column that it names is among these; raises ArgumentError."""
         for name in self.columns:
@@ -161,6 +189,27 @@ class Codebook:
             if one.scale is None and not (one.fixed or one.words):
                 raise ArgumentError(f"the codebook states no scale for {name!r}: state one, or fixed = true")
         return np.array([0.0 if one.fixed else 1.0 if one.scale is None else one.scale for one in chosen])
+
+
+def cells_by_name(row: Any) -> dict[str, Any] | None:
+    """The cells of a dictionary, a Series or a frame of one row; None for anything else."""
+    if hasattr(row, "columns") and hasattr(row, "iloc"):
+        if len(row) != 1:
+            raise ArgumentError(f"expected one row, got a frame of {len(row)}: take one, frame.iloc[0]")
+        row = row.iloc[0]
+    if not isinstance(row, Mapping) and not (hasattr(row, "index") and hasattr(row, "items")):
+        return None
+    return {str(name): cell for name, cell in row.items()}
+
+
+def _check_names(cells: Mapping[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if name not in cells:
+            raise ArgumentError(f"the row lacks the column {name!r} of the model; it has {', '.join(cells)}")
+    known = set(names)
+    for name in cells:
+        if name not in known:
+            raise ArgumentError(f"the model has no column {name!r}: leave it out of the row")
 
 
 def _column(name: str, entry: Any) -> Column:

@@ -7,6 +7,7 @@ A noise has no dimension of its own: `noise.law(size)` is the law on inputs of t
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import final
 
 import torch
@@ -111,7 +112,7 @@ class UniformBall(Noise):
 
     def law(self, size: int) -> Law:
         """The ball in that dimension."""
-        return Ball(size, float(self.radius))
+        return _law(Ball, size, float(self.radius))
 
 
 @final
@@ -141,7 +142,7 @@ class Gaussian(Noise):
 
     def law(self, size: int) -> Law:
         """The normal law in the dimension of what moves."""
-        return Normal(self.budget.dim(size), float(self.sigma))
+        return _law(Normal, self.budget.dim(size), float(self.sigma))
 
 
 @final
@@ -160,7 +161,13 @@ class NoiseOf(Noise):
 
     def law(self, size: int) -> Law:
         """That law in the dimension of what moves."""
-        return self.kind(self.units.dim(size), self.value)
+        return _law(self.kind, self.units.dim(size), self.value)
+
+
+@lru_cache(maxsize=64, typed=True)
+def _law(kind: type[Law], dim: int, value: float) -> Law:
+    """Made and checked once: every chunk of draws asks for it."""
+    return kind(dim, value)
 
 
 _NAMED: dict[type[Law], Callable[[float], Noise]] = {type(make(1.0).law(2)): make for make in (UniformBall, Gaussian)}

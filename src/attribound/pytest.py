@@ -28,7 +28,12 @@ def _fixture(request: pytest.FixtureRequest) -> "Callable[..., Certificate]":
     """Call as `assert_certified(model_or_field, x)`; what the marker `certified` says is asked for."""
     marks = reversed(list(request.node.iter_markers("certified")))  # the closest one wins
     options = {key: value for mark in marks for key, value in mark.kwargs.items()}
-    return lambda subject, x, **others: assert_certified(subject, x, **{**options, **others})
+
+    def asserted(subject: Any, x: Any, **others: Any) -> "Certificate":
+        __tracebackhide__ = True
+        return assert_certified(subject, x, **{**options, **others})
+
+    return asserted
 
 
 def assert_certified(

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from attribound import checks
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.subject import Subject
 from attribound.certification.certifier import Certifier, certify, certify_again, certify_batch
@@ -241,3 +242,16 @@ def test_random_paths_take_whole_blocks() -> None:
     field = Unit(IntegratedGradients(Linear(torch.ones(4)), steps=5, path="random"))
     certificate = certify(field, torch.ones(4), 0, noise=NOISE, samples=103)
     assert (certificate.samples, certificate.draws) == (100, 20)
+
+
+def test_arguments_are_checked_at_the_edge_and_seldom_inside(monkeypatch) -> None:
+    """Counted: 2,380 checks of arrays in 0.2.0 for this certificate, most of them within the search for epsilons."""
+    model = nn.Sequential(nn.Linear(20, 16), nn.Tanh(), nn.Linear(16, 3))
+    for parameter in model.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)) / 3
+    checked, original = [], checks._array
+    monkeypatch.setattr(checks, "_array", lambda name, value: checked.append(name) or original(name, value))
+    field = Unit(Saliency(model.eval().requires_grad_(False)))
+    certificate = certify(field, torch.rand(20, generator=torch.Generator()), 0, noise=Gaussian(0.5), samples=2048)
+    assert certificate.max_epsilon(0.8) > 0
+    assert len(checked) <= 450

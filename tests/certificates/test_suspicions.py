@@ -99,7 +99,7 @@ def test_a_run_says_the_same_before_it_begins(tmp_path, monkeypatch) -> None:
         "accuracy are unknown" in line
         for line in said
     )
-    assert job.data().label(0) is None
+    assert job.open().data.label(0) is None
     with pytest.raises(ArgumentError, match="divide by 255"):
         prepare(RunConfig(model="mnist-cnn", data="npz:a.npz?range=any"))
     with pytest.raises(FieldError, match="rows of probabilities that sum to 1"):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attribound.changes import Continuous, make_changes, names, parse_change, register
+from attribound.changes import Continuous, make_changes, names, parse_change, register_change
 from attribound.changes import registry as known
 from attribound.errors import ArgumentError
 from tests.changes.test_changes import picture
@@ -95,7 +95,7 @@ def test_bad_lists(changes, message):
         make_changes("rotation:3", torch.rand(30))
 
 
-def test_a_change_from_outside():
+def test_a_change_from_outside(monkeypatch):
     class Fog(Continuous):
         name, unit, example, made = "fog", "parts", "fog:0.5", "mixed with white"
         mirrored = True
@@ -109,18 +109,20 @@ def test_a_change_from_outside():
             share = t.to(x).clamp(0, 1).view(-1, *[1] * x.ndim)
             return (1 - share) * x + share
 
-    register(Fog)
-    try:
-        assert register(Fog) is Fog
-        assert parse_change("fog:0.5").parameters[0].high == 0.5
-        assert "fog" in names()
-        with pytest.raises(ArgumentError, match="did you mean 'fog'"):
-            parse_change("fogg")
-        for wrong, message in [(3, "class of changes"), (Continuous, "with a name"), (Other, "known already")]:
-            with pytest.raises(ArgumentError, match=message):
-                register(wrong)
-    finally:
-        del known._KINDS["fog"]
+    monkeypatch.setattr(known.CHANGES, "_known", dict(known.CHANGES))
+    register_change(Fog)
+    assert register_change(Fog) is Fog
+    assert parse_change("fog:0.5").parameters[0].high == 0.5
+    assert "fog" in names()
+    with pytest.raises(ArgumentError, match="did you mean 'fog'"):
+        parse_change("fogg")
+    for wrong, message in [
+        (3, "class of changes"),
+        (Continuous, "expected a name"),
+        (Other, "called 'rotation' already"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            register_change(wrong)
 
 
 class Other(Continuous):

@@ -10,7 +10,7 @@ from attribound.certification.reopen import Opener
 from attribound.errors import ArgumentError
 from attribound.report.shared.wording import command
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import foreign
+from attribound.runs.membership import foreign
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Task
 from attribound.runs.work import Worker
@@ -23,13 +23,13 @@ def test_a_run_in_bfloat16_says_so_and_is_opened_in_it(monkeypatch):
     full, job = prepare(config, say=said.append)
     assert [line for line in said if "no bfloat16 instructions" in line]
     assert "--precision bfloat16" in command(full, "out")
-    certificate, outcome = Worker(job).certify(Task(0, True, True))
+    outcome = Worker(job).outcome(Task(0, True, True))
     record = decode(encode(outcome.record), "record")
     assert record.subject.precision == "bfloat16"
     assert [line for line in foreign(record, full) if "seal" not in line] == []
     opened = Opener()(record.subject)
     assert opened.field.precision == "bfloat16"
-    stored = Certificate(record, certificate.map)
+    stored = Certificate(record, outcome.pictures["smoothed"])
     assert sample_again(stored, opened.field, opened.x, opened.noise).problems == []
 
 

@@ -11,7 +11,7 @@ from attribound.fields import make_field, mean_unit_map
 from attribound.fields.relative import unpacked
 from attribound.models import load_model
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import foreign
+from attribound.runs.membership import foreign
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Task
 from attribound.runs.work import Worker
@@ -39,7 +39,7 @@ def test_the_reference_leaves_out_what_is_certified(few):
     expected = mean_unit_map(field.attribute(inputs, model(inputs).argmax(dim=1)))
     stored = unpacked(full.reference, full.maps[-1])
     assert np.allclose(stored.numpy(), expected.numpy().ravel(), rtol=0, atol=1e-5)
-    outcome = Worker(job).certify(Task(0, True, True))[1]
+    outcome = Worker(job).outcome(Task(0, True, True))
     record = decode(encode(outcome.record), "record")
     assert record.maps == full.maps
     assert record.subject.reference == full.reference

@@ -13,9 +13,10 @@ from attribound.errors import ArgumentError, AttriboundError, FieldError, Stored
 from attribound.models import load_shipped
 from attribound.runs import Store, summarise
 from attribound.runs.engines import Local
+from attribound.runs.job import Job
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job, Worker
+from attribound.runs.work import Worker
 from tests.runs.conftest import CONFIG, records
 
 
@@ -161,7 +162,7 @@ class Broken(torch.nn.Module):
 
 
 def test_a_failing_model_is_an_error_record(monkeypatch) -> None:
-    monkeypatch.setattr("attribound.runs.work.open_model", lambda *_, **__: Broken().eval())
+    monkeypatch.setattr("attribound.runs.job.open_model", lambda *_, **__: Broken().eval())
     worker = Worker(Job(replace(CONFIG, noise="uniform:20")))
     monkeypatch.setattr(worker.data, "input", lambda _: torch.ones(1, 28, 28))
     record = worker.run(Task(0, True)).record

@@ -13,10 +13,12 @@ from attribound.fields.families import SIDES, Around, moved
 from attribound.models.architectures import make_model
 from attribound.noise import Gaussian
 from attribound.sampling.witness import Witness
+from attribound.tolerances.ask import tolerance
 from tests.problems import Linear
 from tests.sampling.running import drawn
 
 X, NOISE = torch.zeros(4), Gaussian(1.0)
+LEVELS = torch.tensor([51.0, 102.0, 153.0, 204.0]) / 255
 MIXES = "for the same input changes with the batch around it"
 CHANGES = "gave another map or output when the same call was made again"
 
@@ -104,6 +106,32 @@ def _watch(source, witness) -> None:
     for _ in design.rounds(family, 160, witness):
         pass
     witness.check()
+
+
+class Waking(nn.Module):
+    """Another function from its first large batch on: after the probes, before the first draw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+    def forward(self, y):
+        if len(y) >= 20:
+            self.weights = torch.tensor([4.0, 3.0, 2.0, 1.0])
+        score = y.flatten(1) @ self.weights + 1.0
+        return torch.stack([score, 0 * score], dim=1)
+
+
+def test_a_model_that_changed_before_its_first_draw_is_refused() -> None:
+    with pytest.raises(FieldError, match=CHANGES):
+        certify(Unit(Saliency(Waking())), LEVELS, noise=NOISE, samples=512, seed=0)
+
+
+@pytest.mark.parametrize("change", ["brightness:30", "contrast:2"])
+def test_the_plain_map_is_still_that_of_the_model_whose_changes_were_tried(change) -> None:
+    """Maps of the changed model would be compared with the map of the model before."""
+    with pytest.raises(FieldError, match=CHANGES):
+        tolerance(Unit(Saliency(Waking())), LEVELS.view(1, 2, 2), change, samples=512, seed=0)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])

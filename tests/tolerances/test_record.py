@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import attribound as ab
-from attribound.errors import StoredDataError
+from attribound.errors import ArgumentError, StoredDataError
 from attribound.tolerances.again import differences
+from attribound.tolerances.evidence import Listed
 from attribound.tolerances.packed import Packed
 from attribound.tolerances.record import ToleranceRecord, decode, encode
 from attribound.tolerances.sheet_file import read_sheet, sheet_problems
@@ -108,6 +109,11 @@ def test_sheets_are_saved_loaded_and_checked(sheet, tmp_path):
     text = path.read_text()
     path.write_text(text.replace('"alpha":0.01', '"alpha":0.009', 1))
     assert any("seal" in line or "alpha" in line for line in sheet_problems(read_sheet(path)))
+    stored = json.loads(path.read_text())
+    stored["records"][0]["format"] = 99
+    path.write_text(json.dumps(stored))
+    with pytest.raises(StoredDataError, match="a record has format 99, expected"):
+        read_sheet(path)
     path.write_text("{}")
     with pytest.raises(StoredDataError, match="not a sheet"):
         read_sheet(path)
@@ -148,3 +154,54 @@ def test_arrays_survive_packing():
         found = Packed.of(values, kind).values()
         assert found.shape == values.shape
         assert (found == values).all()
+
+
+@pytest.mark.parametrize(("worst", "interval"), [(100, None), (99, (100.0, 100.0)), (98, (99.0, 100.0))])
+def test_no_change_is_not_called_by_the_name_of_one_that_fails(worst, interval):
+    """Without compression is shown as quality 100, and quality 100 is an alternative of its own."""
+    qualities = np.array([98.0, 99.0, 100.0])
+    cosines = np.where(qualities == worst, 0.1, 0.95)
+    known = Listed(qualities - 101, qualities, 100.0, cosines, cosines > 0.5, sizes=False, empty=False)
+    assert known.reaches((0.8,), 0.0) == {0.8: interval}
+    assert known.class_reach(0.0) == interval
+    assert known.problems() == []
+
+
+class Nowhere(Steps):
+    def places(self, t):
+        return torch.where(t == 3, torch.nan, t)
+
+
+class Backwards(Steps):
+    def shown(self, place):
+        return -10 * place
+
+
+class Unsaid(Add):
+    def shown(self, t):
+        return float("nan")
+
+
+class TwoSided(Add):
+    def shown(self, t):
+        return abs(t)
+
+
+class Nothing(Steps):
+    def alternatives(self, x):
+        return torch.zeros(0, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (Nowhere(5), "at a finite place other than 0"),
+        (Backwards(5), "steps does not count its changes in order"),
+        (Nothing(5), "expected at least one alternative of steps, got none"),
+        (Unsaid(5), "add does not count its changes in order"),
+        (TwoSided(5), "add does not count its changes in order"),
+    ],
+)
+def test_changes_of_ones_own_that_cannot_be_counted_are_refused(change, message):
+    with pytest.raises(ArgumentError, match=message):
+        ab.tolerance(ab.Unit(Turning()), X, change, samples=300, alpha=0.1, seed=0)

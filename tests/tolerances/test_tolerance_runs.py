@@ -15,6 +15,7 @@ from attribound.runs.kinds import kind_of
 from attribound.runs.records import encode
 from attribound.runs.runner import run as carry_out
 from attribound.runs.tolerance_gate import wanted_interval
+from attribound.runs.tolerance_proved import foreign
 from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.tolerances.record import ChangeRecord
 
@@ -92,6 +93,34 @@ def test_a_forged_record_is_found_and_proves_nothing(folder, tmp_path, capsys):
         capsys, "gate", tmp_path / "copy", "--change", "rotation", "--reach", 1, "--cosine", 0.5, "--share", 0, code=0
     )
     assert gated["counts"]["doubtful"] == 1
+
+
+def test_a_record_with_another_window_does_not_belong_to_its_run(folder, tmp_path):
+    """An honest scan, but with windows that its run did not ask for: they make reach out of nothing."""
+    assert run([*SMALL, "--window", "rotation:5", "--out", str(tmp_path / "wide")]) == 0
+    with Store.read_any(folder) as narrow, Store.read_any(tmp_path / "wide") as wide:
+        for one, other in ((narrow, wide), (wide, narrow)):
+            record = one.record(0, "rotation")
+            assert foreign(record, one.config) == []
+            assert any("which its run did not ask for" in line for line in foreign(record, other.config))
+
+
+def test_deleted_inputs_are_missed_and_repeated_ones_are_said(folder, tmp_path, capsys):
+    assert run(["copy", str(folder), str(tmp_path / "fewer")]) == 0
+    assert run(["copy", str(folder), str(tmp_path / "twice")]) == 0
+    with Store.append(tmp_path / "fewer") as store:
+        store._connection.execute("DELETE FROM records WHERE item = 1")
+        store._put("inputs", 1)
+        store._connection.commit()
+    found = printed(capsys, "verify", tmp_path / "fewer", code=1)
+    assert "it says that it has 1 inputs, its configuration asks for 2" in json.dumps(found)
+    with Store.append(tmp_path / "twice") as store:
+        for part in ("rotation", "brightness"):
+            known = store.record(0, part)
+            text = encode(replace(known, item=1, subject=replace(known.subject, item=1))).decode()
+            store._connection.execute("UPDATE records SET record = ? WHERE item = 1 AND part = ?", (text, part))
+        store._connection.commit()
+    assert "several records are about the same input" in json.dumps(printed(capsys, "verify", tmp_path / "twice"))
 
 
 def test_the_gate(folder, capsys):

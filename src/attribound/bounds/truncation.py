@@ -27,14 +27,13 @@ class Truncation:
 def truncate_normal(shift: FloatArray, level: FloatArray) -> Truncation:
     """The likelihood ratio exp(shift z - shift^2 / 2) of normal noise, capped at its value at z = level."""
     with np.errstate(over="ignore", invalid="ignore"):
-        cap = np.exp(shift * level - shift**2 / 2)
-        missing = special.ndtr(shift - level) - cap * special.ndtr(-level)
+        cap, second = np.exp(shift * level - shift**2 / 2), np.exp(shift**2)
+        beyond, shifted = special.ndtr(-level), special.ndtr(shift - level)
+        missing = shifted - cap * beyond
         # E[(W - 1)^2]: the full second moment of L - 1 less its part above the level, which W replaces by the cap.
-        above = (
-            np.exp(shift**2) * special.ndtr(2 * shift - level) - 2 * special.ndtr(shift - level) + special.ndtr(-level)
-        )
-        square = np.expm1(shift**2) - above + (cap - 1) ** 2 * special.ndtr(-level)
+        above = second * special.ndtr(2 * shift - level) - 2 * shifted + beyond
+        square = np.expm1(shift**2) - above + (cap - 1) ** 2 * beyond
         missing = np.where(np.isnan(missing), 1.0, np.clip(missing + ROUNDING, 0.0, 1.0))  # overflow says nothing
-        variance = np.maximum(square - (missing - ROUNDING) ** 2, 0.0) + ROUNDING * np.exp(shift**2)
+        variance = np.maximum(square - (missing - ROUNDING) ** 2, 0.0) + ROUNDING * second
         deviation = np.sqrt(variance)
     return Truncation(missing=missing, deviation=np.where(np.isnan(deviation), np.inf, deviation))

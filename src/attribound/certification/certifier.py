@@ -32,9 +32,12 @@ from attribound.certification.method import answer
 from attribound.certification.recording import Request
 from attribound.certification.request import Until, again, names_of, question_of
 from attribound.certification.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
+from attribound.changes.base import Change
+from attribound.changes.together import Together
 from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field, Model, innermost
 from attribound.fields.bounded import Bounded, bounded
+from attribound.fields.exchange import check_unchanged
 from attribound.fields.precision import in_precision
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, model_hash
@@ -42,6 +45,7 @@ from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling import Around, AtPoint, Plan, TopK
+from attribound.sampling.along import Along, family_of
 from attribound.threads import limited
 
 
@@ -51,7 +55,10 @@ class Certifier:
 
     Args:
         field: a bounded attribution, e.g. `Unit(Saliency(model))`.
-        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of the inputs.
+        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of the inputs, or of the changes.
+        changes: what happens to inputs, e.g. ("rotation:10", "zoom:10%"), one after the other: noise is then on the
+            amounts, epsilon is the length of all amounts together, and each counts the amount that it names; empty:
+            noise is on the inputs themselves.
         samples: the most noise draws per input (two draws, or two blocks of a random path, are always taken).
         alpha: with probability at least 1 - alpha everything an input's certificate says is true.
         until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or
@@ -67,6 +74,7 @@ class Certifier:
         purpose: what the draws are for; purposes share no random stream.
         threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
             draws give the same bits.
+        model_sha256: the model's hash, from who has just taken it; None: it is taken here.
         asked: further statements by name: `cells=(0.5, 0.3)` (`Certificate.cells` at these fractions of the map),
             `reasons=4` (`Certificate.reasons` about so many features), `intervals=True` (error bars of their own
             for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
@@ -77,6 +85,7 @@ class Certifier:
         field: Field,
         *,
         noise: Noise,
+        changes: Sequence[Change | str] = (),
         samples: int = 4096,
         alpha: float = 1e-3,
         until: Until = None,
@@ -89,10 +98,12 @@ class Certifier:
         precision: str | None = None,
         purpose: Purpose = Purpose.CERTIFICATE,
         threads: int | None = 1,
+        model_sha256: str | None = None,
         **asked: Any,
     ) -> None:
         check_noise(noise)
         self.field, self.noise, self.purpose = with_precision(check_field(field), precision), noise, purpose
+        self.changes = Together(changes) if changes else None
         self.plan = Plan(
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
         )
@@ -105,7 +116,7 @@ class Certifier:
             asked["intervals"] = True
         self.statements = ask(asked, Asking(self.field.name, self.field.block, self.cosines))
         self.subject = subject or Subject()
-        self.weights = model_hash(innermost(self.field).model)
+        self.weights = model_hash(innermost(self.field).model) if model_sha256 is None else model_sha256
         check_columns(self.features, self.field.model)
         self._probed: tuple[int, ...] | None = None
         self._returned = Returned.LOGITS
@@ -151,7 +162,7 @@ class Certifier:
         for statement in self.statements:
             statement.check_size(plain.numel())
         request = Request(
-            family=Around(self.field, chosen, x),
+            family=self.family(x, chosen),
             design=AtPoint(self.noise, chosen_seed, item, self.purpose, self.batch, classes=True),
             plan=self.plan,
             statements=self.statements,
@@ -163,12 +174,18 @@ class Certifier:
             prediction=peek.prediction,
             label=label,
         )
-        return answer(request, meter(progress, "certify"))
+        certificate = answer(request, meter(progress, "certify"))
+        check_unchanged(self.field, peek.logits, look_at(self.field.model, x).logits)
+        return certificate
+
+    def family(self, x: Tensor, target: int) -> Around | Along:
+        """The maps that are certified: around an input, or after combinations of changes."""
+        return family_of(self.field, target, x, self.changes, self.batch)
 
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""
         if self._probed != tuple(x.shape):
-            generator, family = stream(Purpose.PROBE, seed, item, 0, x.device), Around(self.field, target, x)
+            generator, family = stream(Purpose.PROBE, seed, item, 0, x.device), self.family(x, target)
             shifts = family.noise(self.noise, probe_rows(self.field), generator)
             self.field = bounded(independent(family, shifts, generator).field)
             self._returned = returned_by(innermost(self.field).model, x, family.inputs(shifts))
@@ -202,19 +219,20 @@ def certify(
         field: a bounded attribution, e.g. `Unit(Saliency(model))`; or a model, with `method`.
         x: one input: a tensor or array of any shape, a picture file, an opened picture; `certify_batch` takes a batch.
         target: class to explain, by number or name; None: the predicted class.
-        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x.
+        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x, or of `changes`.
         method: of a model given as `field`, as after `--attribution`: "saliency", "gradcam", ...; its maps are scaled
             to length 1 (`Unit`).
         transform: makes a tensor of a picture, in place of our own reading.
         seed: seed of the draws; None: one that follows from the input.
         item: number of the input; draws depend on (seed, item).
         progress: True for a bar, or a function that is called with (samples done, samples planned).
-        settings: as for `Certifier`: `samples` (4,096 draws at most), `alpha` (0.001: with probability at least
-            1 - alpha everything the certificate says is true), `until` ((cosine, epsilon) or `TopK(k)`: stop sampling
-            once that is decided), `cells` (fractions of the map, e.g. (0.5, 0.3)), `reasons` (how many of the largest
-            features), `features` (names of the map's cells), `classes` (names of the classes), `batch` (most rows per
-            model call), `precision` ("bfloat16": of the model), `threads` (1 as in runs; more may help a large
-            network on an idle machine; None: as torch is set).
+        settings: as for `Certifier`: `changes` (("rotation:10", "zoom:10%"): noise on amounts of changes), `samples`
+            (4,096 draws at most), `alpha` (0.001: with probability at least 1 - alpha everything the certificate says
+            is true), `until` ((cosine, epsilon) or `TopK(k)`: stop sampling once that is decided), `cells` (fractions
+            of the map, e.g. (0.5, 0.3)), `reasons` (how many of the largest features), `features` (names of the map's
+            cells), `classes` (names of the classes), `batch` (most rows per model call), `precision` ("bfloat16": of
+            the model), `threads` (1 as in runs; more may help a large network on an idle machine; None: as torch is
+            set).
     """
     chosen, given_x = given(field, x, method, transform)
     prepared = Certifier(chosen, noise=noise, **{"intervals": True, **settings})
@@ -257,6 +275,7 @@ def certify_batch(
 def certifier_of(record: Record, field: Bounded, noise: Noise) -> Certifier:
     """What made a record, or would make it again."""
     asked, field = again(Certificate(record)), in_precision(field, record.subject.precision)
+    asked["changes"] = record.subject.changes or ()
     return Certifier(field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked)
 
 

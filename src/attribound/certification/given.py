@@ -4,12 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from attribound.certification.arguments import first_channels
+from attribound.codebook import Codebook, cells_by_name
 from attribound.data.given import given_input
 from attribound.data.pictures import open_picture
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.fields.specs import make_field
+from attribound.models.stated import stated_columns
 
 Transform = Callable[[Any], Any]
 """The user's own way from a picture to a tensor."""
@@ -20,13 +24,17 @@ def given(field: Any, x: Any, method: str | None, transform: Transform | None) -
 
     Args:
         field: a field or, with `method`, a model.
-        x: one input: a tensor or array; a picture file or an opened picture.
+        x: one input: a tensor or array; a picture file or an opened picture; a row of a table by the names of its
+            columns (a dictionary, a pandas row).
         method: as after `--attribution`, e.g. "gradcam"; each map is scaled to length 1 (`Unit`).
         transform: makes the tensor of a picture, in place of our own reading.
     """
     chosen = given_field(field, method)
     if transform is not None:
         return chosen, transform(open_picture(Path(x)) if isinstance(x, str | Path) else x)
+    if cells_by_name(x) is not None:
+        row = torch.from_numpy(Codebook().row(x, stated_columns(chosen.model)))
+        return chosen, row if chosen.takes_missing else row.float()
     return chosen, given_input(x, chosen.model, first_channels(chosen.model))
 
 

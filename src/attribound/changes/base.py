@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 from attribound.errors import ArgumentError
+from attribound.fields.base import Explanation, Field
+from attribound.rounding import exact_text
 
 
 @final
@@ -50,7 +52,7 @@ class Change(ABC):
     made: ClassVar[str]
     example: ClassVar[str]
     adds_up: ClassVar[bool] = False
-    moves: ClassVar[bool] = False
+    moves: bool = False
 
     @property
     @abstractmethod
@@ -78,6 +80,25 @@ class Change(ABC):
             shape: of x.
         """
         return maps
+
+    def explain(
+        self,
+        field: Field,
+        points: Tensor,
+        t: Tensor,
+        target: int,
+        *,
+        generator: torch.Generator | None = None,
+        create_graph: bool = False,
+    ) -> Explanation:
+        """What is said about changed inputs: by the field itself, unless the change is one of explanations."""
+        return field.explain(points, target, generator=generator, create_graph=create_graph)
+
+    def sliding(self) -> "Continuous":
+        """The same change by any real amount, as `Together` makes it."""
+        raise ArgumentError(
+            f"{self.name} has no amounts between its alternatives, so it cannot be combined with others"
+        )
 
     def check(self, x: Tensor) -> None:  # noqa: B027  most changes of one's own fit any input
         """Raise ArgumentError where the change cannot be made to this input."""
@@ -114,6 +135,10 @@ class Continuous(Change):
         """The one parameter, in which windows are counted."""
         return (Parameter(self.name, self.low, self.high),)
 
+    def sliding(self) -> "Continuous":
+        """Itself."""
+        return self
+
     def shown(self, t: float) -> float:
         """The parameter as people count it."""
         return t
@@ -125,7 +150,7 @@ class Continuous(Change):
     @property
     def spec(self) -> str:
         """As people type it."""
-        return f"{self.name}:{self.shown(self.high):g}"
+        return f"{self.name}:{exact_text(self.shown(self.high))}"
 
 
 class Factor(Continuous):
@@ -178,6 +203,27 @@ class Finite(Change):
     def label(self, t: Tensor) -> str:
         """One alternative, in words."""
         return f"{self.shown(float(self.places(t[None])[0])):g} {self.unit}"
+
+
+class Switch(Finite):
+    """A finite change without a range: its name says it all."""
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Done or not."""
+        return (Parameter(self.name, 0, 1),)
+
+    @classmethod
+    def parse(cls, amount: str) -> Self:
+        """Nothing but its name."""
+        if amount:
+            raise ArgumentError(f"expected {cls.name} without a range, got {amount!r}")
+        return cls()
+
+    @property
+    def spec(self) -> str:
+        """As people type it."""
+        return self.name
 
 
 def number(kind: type[Change], amount: str, units: tuple[str, ...]) -> float:

@@ -1,18 +1,17 @@
 """Mirrored left and right."""
 
 from collections.abc import Sequence
-from typing import Self, final
+from typing import final
 
 import torch
 from torch import Tensor
 
-from attribound.changes.base import Finite, Parameter
+from attribound.changes.base import Switch
 from attribound.changes.pictures import as_pictures, check_picture
-from attribound.errors import ArgumentError
 
 
 @final
-class Flip(Finite):
+class Flip(Switch):
     """Mirrored: left becomes right."""
 
     name = "flip"
@@ -20,23 +19,6 @@ class Flip(Finite):
     made = "mirrored, left to right"
     example = "flip"
     moves = True
-
-    @classmethod
-    def parse(cls, amount: str) -> Self:
-        """Nothing but its name."""
-        if amount:
-            raise ArgumentError(f"expected flip without a range, got {amount!r}")
-        return cls()
-
-    @property
-    def spec(self) -> str:
-        """As people type it."""
-        return self.name
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Flipped or not."""
-        return (Parameter(self.name, 0, 1),)
 
     def check(self, x: Tensor) -> None:
         """Pictures only."""

@@ -18,36 +18,34 @@ from attribound.changes.shift import Shift
 from attribound.changes.words import HiddenWord
 from attribound.changes.zoom import Zoom
 from attribound.errors import ArgumentError
+from attribound.plugins import Registry
 
 EVERYDAY = "everyday"
 _SHIPPED: tuple[type[Change], ...] = (
     *(Rotation, Zoom, Contrast, Gamma, Blur, Saturation),
     *(Brightness, Warmth, Shift, Jpeg, Flip, HiddenWord),
 )
-_KINDS: dict[str, type[Change]] = {kind.name: kind for kind in _SHIPPED}
-"""A new change adds a file and a name here; one of your own is registered by a call."""
+CHANGES: Registry[type[Change]] = Registry("change", {kind.name: kind for kind in _SHIPPED})
+"""A new change adds a file and a name above, or `register_change` from outside (docs/extend/change.md)."""
 
 _AXES = {"shift-x": "x", "shift-y": "y"}
 _SHIFT_PART = 10
 """Everyday pictures are shifted by a tenth of their width."""
 
 
-def register(kind: type[Change]) -> type[Change]:
-    """Let people type the name of a change of your own; it may stand above its class as a decorator."""
+def register_change(kind: type[Change]) -> type[Change]:
+    """Let people type the name of a change of another package; usable as a decorator."""
     if not (isinstance(kind, type) and issubclass(kind, Change)):
         raise ArgumentError(f"expected a class of changes, got {kind!r}")
     name = getattr(kind, "name", "")
-    if not isinstance(name, str) or not name or ":" in name or name in {EVERYDAY, *_AXES}:
-        raise ArgumentError(f"expected a change with a name without ':', got {name!r}")
-    if _KINDS.get(name, kind).__qualname__ != kind.__qualname__:
-        raise ArgumentError(f"a change called {name!r} is known already")
-    _KINDS[name] = kind
-    return kind
+    if name in (EVERYDAY, *_AXES):
+        raise ArgumentError(f"there is a change called {name!r} already")
+    return CHANGES.register(name, kind)
 
 
 def names() -> tuple[str, ...]:
     """All names that people may type."""
-    return (*_KINDS, *_AXES, EVERYDAY)
+    return (*CHANGES, *_AXES, EVERYDAY)
 
 
 def parse_change(spec: str) -> Change:
@@ -55,11 +53,11 @@ def parse_change(spec: str) -> Change:
     name, _, amount = spec.strip().partition(":")
     if name in _AXES:
         return Shift(Shift.parse(amount).pixels, axis="x" if name == "shift-x" else "y")
-    if name not in _KINDS:
+    if name not in CHANGES:
         near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ArgumentError(f"expected a change ({', '.join(names())}), got {name!r}{hint}")
-    return _KINDS[name].parse(amount)
+    return CHANGES[name].parse(amount)
 
 
 def make_changes(changes: Change | str | Sequence[Change | str], x: Tensor) -> tuple[Change, ...]:

@@ -1,17 +1,17 @@
 """One word of a text hidden."""
 
 from collections.abc import Sequence
-from typing import Self, final
+from typing import final
 
 import torch
 from torch import Tensor
 
-from attribound.changes.base import Finite, Parameter
+from attribound.changes.base import Switch
 from attribound.errors import ArgumentError
 
 
 @final
-class HiddenWord(Finite):
+class HiddenWord(Switch):
     """Any one word of a text hidden; a text is its words' vectors (words, features)."""
 
     name = "hidden-word"
@@ -27,23 +27,6 @@ class HiddenWord(Finite):
             blank: (features,) the vector of no word; default: zeros.
         """
         self.words, self.blank = tuple(words), blank
-
-    @classmethod
-    def parse(cls, amount: str) -> Self:
-        """Nothing but its name."""
-        if amount:
-            raise ArgumentError(f"expected hidden-word without a range, got {amount!r}")
-        return cls()
-
-    @property
-    def spec(self) -> str:
-        """As people type it."""
-        return self.name
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """How many words are hidden."""
-        return (Parameter(self.name, 0, 1),)
 
     def check(self, x: Tensor) -> None:
         """Texts only."""

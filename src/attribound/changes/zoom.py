@@ -9,6 +9,7 @@ from torch import Tensor
 from attribound.changes.base import Continuous, number, positive
 from attribound.changes.pictures import as_pictures, check_picture
 from attribound.changes.warp import enlarged
+from attribound.rounding import exact_text
 
 
 @final
@@ -34,7 +35,7 @@ class Zoom(Continuous):
     @property
     def spec(self) -> str:
         """As people type it."""
-        return f"{self.name}:{self.percent:g}%"
+        return f"{self.name}:{exact_text(self.percent)}%"
 
     def shown(self, t: float) -> float:
         """Per cent larger; negative: smaller."""

@@ -3,11 +3,13 @@
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attribound.cli import shared
 from attribound.cli.app import (
     Alpha,
     Arch,
@@ -32,7 +34,7 @@ from attribound.errors import ArgumentError, AttriboundError
 if TYPE_CHECKING:
     from attribound.runs import RunConfig
     from attribound.runs.engines import Engine
-    from attribound.runs.work import Job
+    from attribound.runs.job import Job
 
     Prepare = Callable[..., tuple[RunConfig, Job]]
 
@@ -40,24 +42,27 @@ if TYPE_CHECKING:
 @app.command()
 @asking
 def certify(
-    out: Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")],
+    out: shared.Out,
     model: Model,
     data: Data,
     arch: Arch = None,
     denoiser: Denoiser = None,
     attribution: Attribution = "saliency",
     maps: Maps = None,
-    output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
-    precision: Annotated[
-        PrecisionName, typer.Option(help="Run the model in it; what is certified is its map then.")
-    ] = PrecisionName.FLOAT32,
+    output: shared.Explained = OutputName.LOGIT,
+    precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
-    target: Annotated[
-        str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
-    ] = None,
+    target: shared.Target = None,
     noise: Annotated[
-        str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs, or of ?scale=FILE.")
+        str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs, of ?scale=FILE, or of --change.")
     ] = "gaussian:0.5",
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Put the noise on the amounts of changes that happen one after the other, e.g. rotation:10 and "
+            "zoom:10%; each amount counts as 1. Repeat for several."
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option(min=2, help="Noise draws per input.")] = 4096,
     asked: Any = None,
     alpha: Alpha = 1e-3,
@@ -68,19 +73,17 @@ def certify(
         list[float] | None, typer.Option(help="State the certified cosine at these [0.1 0.25 0.5].")
     ] = None,
     cosine: Annotated[list[float] | None, typer.Option(help="State the largest epsilon at these [0.8 0.9].")] = None,
-    items: Annotated[int | None, typer.Option(min=1, help="Certify only so many inputs.")] = None,
+    items: shared.Items = None,
     limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
-    shuffle: Annotated[bool, typer.Option(help="Take the inputs in an order shuffled by the seed.")] = False,
+    shuffle: shared.Shuffle = False,
     seed: Seed = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Processes, one thread each; default: all cores.")
-    ] = None,
-    engine: Annotated[EngineName, typer.Option(help="local, or ray (needs attribound[ray]).")] = EngineName.LOCAL,
-    address: Annotated[str | None, typer.Option(help="Address of an existing Ray cluster.")] = None,
-    device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
-    pictures: Annotated[int, typer.Option(min=0, help="Keep pictures of so many inputs, for the report.")] = 200,
-    strict: Annotated[bool, typer.Option(help="Stop at the first input that fails.")] = False,
-    retry: Annotated[bool, typer.Option(help="Try inputs again that failed before.")] = False,
+    workers: shared.Workers = None,
+    engine: shared.Where = EngineName.LOCAL,
+    address: shared.Address = None,
+    device: shared.Device = "cpu",
+    pictures: shared.Pictures = 200,
+    strict: shared.Strict = False,
+    retry: shared.Retry = False,
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
@@ -96,9 +99,9 @@ def certify(
     from attribound.certificates.statements.base import COSINES, EPSILONS
     from attribound.fields import default_maps
     from attribound.runs import RunConfig
-    from attribound.runs.runner import share_alpha
+    from attribound.runs.runner import prepare
 
-    given = RunConfig(
+    config = RunConfig(
         model=model,
         data=data,
         arch=arch,
@@ -109,6 +112,7 @@ def certify(
         precision=precision.value,
         bound=bound,
         noise=noise,
+        changes=tuple(one.strip() for one in change or ()),
         target=target,
         samples=samples,
         asked=asked,
@@ -121,9 +125,9 @@ def certify(
         pictures=pictures,
         device=device,
     )
-    config = share_alpha(given) if simultaneous else given
     options = {"strict": strict, "retry": retry}
-    carry_out(config, engine_of(engine, workers, address, device), out, options, trust_model, as_json)
+    prepared = partial(prepare, simultaneous=simultaneous)
+    carry_out(config, engine_of(engine, workers, address, device), out, options, trust_model, as_json, prepared)
 
 
 def carry_out(
@@ -133,16 +137,16 @@ def carry_out(
     options: dict[str, Any],
     trust: bool,
     as_json: bool,
-    prepare: "Prepare | None" = None,
+    prepare: "Prepare",
 ) -> None:
     """Do or go on with a run, and show it; interrupted, it says how to go on."""
     from attribound.cli import console
-    from attribound.runs import Store, runner
+    from attribound.runs import Store
     from attribound.runs.kinds import kind_of
     from attribound.runs.runner import run
 
     say = console.say(quiet=as_json)
-    config, job = (prepare or runner.prepare)(config, trust=trust, say=say)
+    config, job = prepare(config, trust=trust, say=say)
     with interruptible() as interrupted, console.run_progress(config.cosines[0], quiet=as_json) as advance:
         state = run(job, out, engine, progress=advance, say=say, stop=interrupted.is_set, **options)
     if state.done < state.total and interrupted.is_set():

@@ -42,6 +42,7 @@ def export(
     run: Run,
     kind: Annotated[Format, typer.Option("--format", help="Form of the records.")] = Format.CSV,
     out: Annotated[Path | None, typer.Option(help="File; without it text goes to the screen.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All that records hold in csv, not only answers.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write a run's records as csv, json, latex or parquet, a section for a model card, or a pack of evidence.
@@ -54,18 +55,21 @@ def export(
     if kind in (Format.EVIDENCE, Format.MODEL_CARD):
         _export_page(run, kind, out)
     else:
-        _export_records(run, "json" if as_json and out is None else kind.value, out)
+        _export_records(run, "json" if as_json and out is None else kind.value, out, everything=everything)
     if out is not None:
         answer({"out": str(out), "format": kind.value}, as_json, lambda: print(f"wrote {out}"))
 
 
-def _export_records(run: Path, kind: str, out: Path | None) -> None:
+def _export_records(run: Path, kind: str, out: Path | None, *, everything: bool) -> None:
     from attribound.runs import Store
     from attribound.runs.export import export as write
+    from attribound.runs.export import slim
     from attribound.runs.kinds import kind_of
 
     with Store.read_any(run) as store:
-        for piece in write(store, kind, out, kind_of(run).rows):
+        rows = kind_of(run).rows
+        brief = kind == "csv" and not everything
+        for piece in write(store, kind, out, (lambda found: map(slim, rows(found))) if brief else rows):
             print(piece, end="")
 
 

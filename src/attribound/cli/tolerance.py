@@ -1,23 +1,20 @@
 """`tolerance`: everyday changes of whole data sets."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from attribound.cli import shared
 from attribound.cli.app import Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, app
 from attribound.cli.certify import carry_out, engine_of
-from attribound.cli.choices import EngineName, OutputName, ReferenceName
+from attribound.cli.choices import EngineName, OutputName, PrecisionName, ReferenceName
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
-
-if TYPE_CHECKING:
-    pass
 
 
 @app.command()
 def tolerance(
-    out: Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")],
+    out: shared.Out,
     model: Model,
     data: Data,
     change: Annotated[
@@ -31,11 +28,10 @@ def tolerance(
     arch: Arch = None,
     attribution: Attribution = "saliency",
     maps: Maps = None,
-    output: Annotated[OutputName, typer.Option(help="What is explained.")] = OutputName.LOGIT,
+    output: shared.Explained = OutputName.LOGIT,
+    precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
-    target: Annotated[
-        str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
-    ] = None,
+    target: shared.Target = None,
     cosine: Annotated[list[float] | None, typer.Option(help="How alike maps must stay, in [0, 1) [0.8].")] = None,
     samples: Annotated[int, typer.Option(min=2, help="Draws per scanned change, its pilot included.")] = 4096,
     window: Annotated[
@@ -48,18 +44,16 @@ def tolerance(
     alpha: Annotated[
         float, typer.Option(help="Probability that anything said about one input is false; exact changes spend none.")
     ] = 1e-3,
-    items: Annotated[int | None, typer.Option(min=1, help="Only so many inputs.")] = None,
-    shuffle: Annotated[bool, typer.Option(help="Take the inputs in an order shuffled by the seed.")] = False,
+    items: shared.Items = None,
+    shuffle: shared.Shuffle = False,
     seed: Seed = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Processes, one thread each; default: all cores.")
-    ] = None,
-    engine: Annotated[EngineName, typer.Option(help="local, or ray (needs attribound[ray]).")] = EngineName.LOCAL,
-    address: Annotated[str | None, typer.Option(help="Address of an existing Ray cluster.")] = None,
-    device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
-    pictures: Annotated[int, typer.Option(min=0, help="Keep pictures of so many inputs, for pages.")] = 200,
-    strict: Annotated[bool, typer.Option(help="Stop at the first record that fails.")] = False,
-    retry: Annotated[bool, typer.Option(help="Try again what failed before.")] = False,
+    workers: shared.Workers = None,
+    engine: shared.Where = EngineName.LOCAL,
+    address: shared.Address = None,
+    device: shared.Device = "cpu",
+    pictures: shared.Pictures = 200,
+    strict: shared.Strict = False,
+    retry: shared.Retry = False,
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
@@ -84,6 +78,7 @@ def tolerance(
         attribution=attribution,
         maps=tuple(maps or default_maps(attribution)),
         output=output.value,
+        precision=precision.value,
         bound=bound,
         noise="",
         changes=tuple(one.strip() for one in change or ("everyday",)),

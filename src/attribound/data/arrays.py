@@ -27,6 +27,7 @@ class Arrays(Dataset):
         features: Sequence[str] = (),
         scale: Tensor | None = None,
         problems: Mapping[int, str] | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         """Wrap tensors.
 
@@ -38,11 +39,12 @@ class Arrays(Dataset):
             features: names of the numbers of one input.
             scale: (F,) units of the features.
             problems: what is wrong with inputs that cannot be used, told when they are asked for.
+            names: of the inputs, one each; empty if they have none.
         """
         if labels is not None and len(images) != len(labels):
             raise ArgumentError(f"{name} has {len(images)} inputs but {len(labels)} labels")
         self._images, self._labels = images, None if labels is None else labels.long()
-        self._problems = dict(problems or {})
+        self._problems, self._names = dict(problems or {}), tuple(names)
         self.name, self.features, self.scale = name, tuple(features), scale
         self.classes = tuple(classes) or _numbers(self._labels, name)
 
@@ -75,6 +77,10 @@ class Arrays(Dataset):
         if self._labels is None:
             raise StoredDataError(f"{self.name} has no labels")
         return self._labels[torch.as_tensor(indices)]
+
+    def input_name(self, index: int) -> str:
+        """Its name, where inputs have any."""
+        return self._names[index] if self._names else ""
 
     def sha256(self) -> str:
         """Fingerprint of inputs and labels."""

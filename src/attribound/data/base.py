@@ -56,6 +56,10 @@ class Dataset(ABC):
     def sha256(self) -> str:
         """Fingerprint of the whole set."""
 
+    def input_name(self, index: int) -> str:
+        """What people call an input: the name of its file, the identifier of its row; empty if it has none."""
+        return ""
+
     def images(self, indices: Sequence[int] | Tensor) -> Tensor:
         """Inputs of these indices, stacked."""
         return torch.stack([self.input(int(index)) for index in indices])

@@ -44,8 +44,8 @@ def _check_names(path: Path, names: list[str]) -> None:
 def _rows(path: Path, rows: Iterator[list[str]], names: list[str], columns: Columns) -> Table:
     numbers = {name: place for place, name in enumerate(names)}
     places = [numbers[name] for name in columns.inputs]
-    label = None if columns.label is None else numbers[columns.label]
-    values, labels, problems = array("d"), [], {}
+    texts = {numbers[name]: list[str]() for name in (columns.label, columns.id) if name is not None}
+    values, problems = array("d"), {}
     stored, nothing = size_of(path), array("d", [np.nan]) * len(places)
     for number, cells in enumerate(row for row in rows if row):
         # A row may be one letter long and still stand for a number per column.
@@ -60,10 +60,12 @@ def _rows(path: Path, rows: Iterator[list[str]], names: list[str], columns: Colu
                 else:
                     values.append(np.nan)
                     problems.setdefault(number, f"column {names[place]!r} is {cells[place]!r}, expected a number")
-        if label is not None:
-            labels.append(cells[label].strip() if label < len(cells) else "")
+        for place, text in texts.items():
+            text.append(cells[place].strip() if place < len(cells) else "")
     matrix = np.array(values).reshape(-1, len(places))
-    return check_numbers(Table(path, columns.inputs, matrix, None if label is None else tuple(labels), problems))
+    labels = None if columns.label is None else tuple(texts[numbers[columns.label]])
+    ids = () if columns.id is None else tuple(texts[numbers[columns.id]])
+    return check_numbers(Table(path, columns.inputs, matrix, labels, problems, ids))
 
 
 def _is_number(cell: str) -> bool:

@@ -109,6 +109,10 @@ class Folder(Dataset):
         """Class of its folder, None if it has none."""
         return self._files[index][1]
 
+    def input_name(self, index: int) -> str:
+        """Its file, within the folder."""
+        return shown(self._files[index][0].relative_to(self._root))
+
     def sha256(self) -> str:
         """Fingerprint of names and sizes; each record carries the hash of its own pixels."""
         digest = hashlib.sha256(f"{self.shape} {self._crop} {self._transform and self._transform.sha256()}".encode())

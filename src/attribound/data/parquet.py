@@ -32,13 +32,14 @@ def read_parquet(path: Path, choose: Choose) -> Table:
             for place, name in enumerate(columns.inputs):
                 if _is_number(file.schema_arrow.field(name).type):  # text would be unfolded for nothing
                     values[:, place] = _numbers(file.read(columns=[name]).column(0))
-        labels = None if columns.label is None else _labels(path, columns.label)
+        labels = None if columns.label is None else _words(path, columns.label)
+        ids = () if columns.id is None else _words(path, columns.id)
     except StoredDataError:
         raise
     except Exception as error:  # whatever a foreign file makes pyarrow raise
         raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
     missing = {int(row): "it lacks a number" for row in np.flatnonzero(~np.isfinite(values).all(axis=1))}
-    return check_numbers(Table(path, columns.inputs, values, labels, missing))
+    return check_numbers(Table(path, columns.inputs, values, labels, missing, ids))
 
 
 def _stored_bytes(metadata: Any) -> int:
@@ -46,8 +47,8 @@ def _stored_bytes(metadata: Any) -> int:
     return sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
 
 
-def _labels(path: Path, name: str) -> tuple[str, ...]:
-    """The label column, each different word once: a word of a megabyte may stand in a million rows."""
+def _words(path: Path, name: str) -> tuple[str, ...]:
+    """A column as text, each different word once: a word of a megabyte may stand in a million rows."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(path, read_dictionary=[name]) as file:

@@ -17,7 +17,7 @@ from attribound.errors import ArgumentError, StoredDataError
 from attribound.file_quota import shown
 
 _WHOLE = re.compile(r"\d{1,9}(?:\.0*)?", re.ASCII)
-TABLE_OPTIONS = ("label", "classes", "drop", "columns", "scale", "standardise")
+TABLE_OPTIONS = ("label", "id", "classes", "drop", "columns", "scale", "standardise")
 
 
 @final
@@ -31,6 +31,7 @@ class Table:
         values: (N, F) numbers, NaN where there was none.
         labels: text of the label column, None without one.
         problems: what is wrong with a row, by its number.
+        ids: text of the column that names the rows; empty without one.
     """
 
     path: Path
@@ -38,15 +39,17 @@ class Table:
     values: np.ndarray
     labels: tuple[str, ...] | None
     problems: Mapping[int, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()
 
 
 @final
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are wanted: those of the inputs, in order, and that of the labels."""
+    """Which columns are wanted: those of the inputs, in order, that of the labels, that of the rows' names."""
 
     inputs: tuple[str, ...]
     label: str | None = None
+    id: str | None = None
 
 
 Choose = Callable[[Path, Sequence[str]], Columns]
@@ -57,8 +60,8 @@ ReadTable = Callable[[Path, Choose], Table]
 def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
     """The data set of a table.
 
-    `label=COLUMN` names the labels and `classes=A,B` their order; `drop=A,B` leaves columns out,
-    `columns=A,B` takes these in this order. `scale=FILE` learns
+    `label=COLUMN` names the labels and `classes=A,B` their order; `id=COLUMN` names the rows; `drop=A,B` leaves
+    columns out, `columns=A,B` takes these in this order. `scale=FILE` learns
     each column's standard deviation from another table as the unit of noise, inputs keep their own units;
     `standardise=FILE` also rescales the inputs to mean 0 and deviation 1, for models that were trained so.
     """
@@ -66,7 +69,8 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         raise ArgumentError("expected ?scale= or ?standardise=, not both")
     if typed.text("drop") and typed.text("columns"):
         raise ArgumentError("expected ?drop= or ?columns=, not both")
-    chosen = partial(_chosen, label=typed.text("label"), drop=typed.words("drop"), stated=tuple(typed.words("columns")))
+    asked = Asked(typed.text("label"), typed.text("id"), typed.words("drop"), tuple(typed.words("columns")))
+    chosen = partial(_chosen, asked=asked)
     table = read(Path(typed.where), chosen)
     values, scale = table.values, None
     if source := typed.text("scale") or typed.text("standardise"):
@@ -85,24 +89,34 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         features=table.names,
         scale=scale,
         problems=table.problems,
+        names=table.ids,
     )
 
 
-def _chosen(
-    path: Path, names: Sequence[str], *, label: str | None, drop: Sequence[str], stated: Sequence[str]
-) -> Columns:
-    """The stated columns in their order, or every column but the labels and those to leave out."""
-    found, left_out = set(names), set(drop)
+@final
+@dataclass(frozen=True)
+class Asked:
+    """Columns by name, as typed after the question mark."""
+
+    label: str | None
+    id: str | None
+    drop: Sequence[str]
+    stated: tuple[str, ...]
+
+
+def _chosen(path: Path, names: Sequence[str], *, asked: Asked) -> Columns:
+    """The stated columns in their order, or every column but labels, names of rows and those to leave out."""
+    found, apart = set(names), [name for name in (asked.label, asked.id) if name]
     if len(found) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise StoredDataError(f"{shown(path)} has two columns {twice!r}")
-    for name in (*([label] if label else []), *drop, *stated):
+    for name in (*apart, *asked.drop, *asked.stated):
         if name not in found:
             raise StoredDataError(f"{shown(path)} has no column {name!r}; it has {', '.join(names)}")
-    inputs = tuple(stated) or tuple(name for name in names if name != label and name not in left_out)
+    inputs = asked.stated or tuple(name for name in names if name not in {*apart, *asked.drop})
     if not inputs:
         raise StoredDataError(f"{shown(path)} has no columns of numbers")
-    return Columns(inputs, label)
+    return Columns(inputs, asked.label, asked.id)
 
 
 def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str], ordered: bool) -> Columns:

@@ -58,6 +58,10 @@ class Unlabelled(Dataset):
     def label(self, index: int) -> None:
         """None has one."""
 
+    def input_name(self, index: int) -> str:
+        """The other's."""
+        return self.base.input_name(index)
+
     def sha256(self) -> str:
         """The other's."""
         return self.base.sha256()

@@ -95,6 +95,20 @@ def refuse(field: Field, seen: Seen) -> None:
         )
 
 
+def check_unchanged(field: Field, before: Tensor, now: Tensor) -> None:
+    """Raise if the same question got another answer after the sampling than before it: the model changed for good.
+
+    Args:
+        field: whose model it is.
+        before: (B, ...) outputs or maps.
+        now: the same again.
+    """
+    if before.shape != now.shape:
+        refuse(field, "unsteady")
+    if _largest(before.flatten(1).double(), now.flatten(1).double(), centred=False) > _LAST_BITS:
+        refuse(field, "unsteady")
+
+
 def _equal(first: Explanation, second: Explanation, rows: Tensor) -> bool:
     pairs = [(first.maps, second.maps)]
     if first.logits is not None and second.logits is not None:

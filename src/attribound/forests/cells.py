@@ -14,6 +14,8 @@ from attribound.forests.axes import Axis
 from attribound.forests.comparisons import ZERO
 from attribound.forests.ensemble import FloatArray, IntArray
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Beyond these units squares of distances are infinite, and what is infinitely far counts as unreachable, or zero."""
 UNIT = 1.0
 """What a changed answer costs where there is no distance: another category, a cell that becomes missing."""
 
@@ -198,4 +200,7 @@ def _units(names: tuple[str, ...], scale: FloatArray | Mapping[str, float] | Non
         units = np.asarray(scale, dtype=np.float64)
     if units.shape != (len(names),) or not np.isfinite(units).all() or (units < 0).any():
         raise ArgumentError(f"expected `scale` of {len(names)} finite units >= 0, got {scale!r}")
+    strange = units[(units > 0) & ((units < SMALLEST) | (units > LARGEST))]
+    if strange.size:
+        raise ArgumentError(f"expected units in `scale` from {SMALLEST:g} to {LARGEST:g}, or 0, got {strange[0]:g}")
     return units

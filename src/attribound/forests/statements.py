@@ -7,6 +7,7 @@ import numpy as np
 from attribound.errors import ArgumentError
 from attribound.forests.ensemble import BoolArray, FloatArray, IntArray
 from attribound.forests.forest import Forest
+from attribound.forests.groups import Reasons, make_reasons
 from attribound.forests.shap import TreeShap
 
 
@@ -16,7 +17,7 @@ class Statement:
 
     Attributes:
         words: for people.
-        reason: the column it speaks about, if it is one.
+        reason: the name of the reason it speaks about, if it is one.
         outputs: (inequalities, outputs), u.
         columns: (inequalities, columns), w.
         offset: (inequalities,).
@@ -25,7 +26,7 @@ class Statement:
     """
 
     words: str
-    reason: int | None
+    reason: str | None
     outputs: FloatArray
     columns: FloatArray
     offset: FloatArray
@@ -51,19 +52,40 @@ class Decision:
     Attributes:
         target: the output that is explained.
         side: 1 or -1: reasons are the contributions towards this side of the score.
-        order: columns, the first reason first.
+        reasons: what counts as one reason.
+        order: of the reasons, the first one first.
         values: SHAP values of all outputs, (outputs, columns).
         scores: of all outputs.
     """
 
     target: int
     side: int
+    reasons: Reasons
     order: IntArray
     values: FloatArray
     scores: FloatArray
 
+    @property
+    def contributions(self) -> FloatArray:
+        """Of every reason to the target."""
+        summed: FloatArray = self.reasons.weights @ self.values[self.target]
+        return summed
 
-def decide(shap: TreeShap, row: FloatArray, *, target: int | None, side: int | None, threshold: float) -> Decision:
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The reasons, the first one first."""
+        return tuple(self.reasons.names[number] for number in self.order)
+
+
+def decide(
+    shap: TreeShap,
+    row: FloatArray,
+    *,
+    target: int | None,
+    side: int | None,
+    threshold: float,
+    reasons: Reasons | None = None,
+) -> Decision:
     """The decision about a row.
 
     Args:
@@ -73,6 +95,7 @@ def decide(shap: TreeShap, row: FloatArray, *, target: int | None, side: int | N
         side: 1 or -1; None: towards the side of the threshold on which the score lies, above the mean for regression,
             and towards the class where there are several.
         threshold: of the score, for forests that decide by sides.
+        reasons: what counts as one reason; None: every column.
     """
     values = shap.values(row[None])
     scores, forest = shap.scores_from(values)[0], shap.forest
@@ -84,8 +107,9 @@ def decide(shap: TreeShap, row: FloatArray, *, target: int | None, side: int | N
     if side is None:
         level = {"sides": threshold, "values": forest.expected[target], "classes": -np.inf}[forest.decides]
         side = 1 if scores[target] > level else -1
-    order = np.argsort(-side * values[0, target], kind="stable")
-    return Decision(target, side, order, values[0], scores)
+    reasons = reasons or make_reasons(forest.names, None)
+    order = np.argsort(-side * (reasons.weights @ values[0, target]), kind="stable")
+    return Decision(target, side, reasons, order, values[0], scores)
 
 
 def make_statements(forest: Forest, decision: Decision, keep: str, *, threshold: float) -> tuple[Statement, ...]:
@@ -95,18 +119,18 @@ def make_statements(forest: Forest, decision: Decision, keep: str, *, threshold:
         return (_class(forest, decision, threshold),)
     if kind == "sign":
         return (_sign(forest, decision, detail),)
-    count = _count(forest, keep, "stays:1" if keep == "first" else keep)
-    order = decision.order
+    names, order = decision.reasons.names, decision.order
+    count = _count(len(names) - 1, keep, "stays:1" if keep == "first" else keep)
     if kind == "top":
         pairs = [(int(one), int(other)) for one in order[:count] for other in order[count:]]
-        names = ", ".join(forest.names[one] for one in order[:count])
-        return (_above(forest, decision, f"the first {count} reasons stay {names}", None, pairs, len(pairs)),)
+        first = ", ".join(decision.named[:count])
+        return (_above(forest, decision, f"the first {count} reasons stay {first}", None, pairs, len(pairs)),)
     return tuple(
         _above(
             forest,
             decision,
-            f"{forest.names[one]} stays " + ("the first reason" if count == 1 else f"among the first {count} reasons"),
-            int(one),
+            f"{names[one]} stays " + ("the first reason" if count == 1 else f"among the first {count} reasons"),
+            names[one],
             [(int(one), int(other)) for other in order if other != one],
             len(order) - count,
         )
@@ -114,9 +138,8 @@ def make_statements(forest: Forest, decision: Decision, keep: str, *, threshold:
     )
 
 
-def _count(forest: Forest, keep: str, text: str) -> int:
+def _count(most: int, keep: str, text: str) -> int:
     kind, _, number = text.partition(":")
-    most = len(forest.names) - 1
     if kind not in ("stays", "top") or not number.isascii() or not number.isdecimal() or not 1 <= int(number) <= most:
         known = f"first, stays:K, top:K (K from 1 to {most}), sign, sign:COLUMN or class"
         raise ArgumentError(f"expected `keep` {known}, got {keep!r}")
@@ -124,29 +147,29 @@ def _count(forest: Forest, keep: str, text: str) -> int:
 
 
 def _above(
-    forest: Forest, decision: Decision, words: str, reason: int | None, pairs: list[tuple[int, int]], needed: int
+    forest: Forest, decision: Decision, words: str, reason: str | None, pairs: list[tuple[int, int]], needed: int
 ) -> Statement:
-    """Of pairs of columns, enough keep their order."""
-    columns = np.zeros((len(pairs), len(forest.names)))
-    for number, (one, other) in enumerate(pairs):
-        columns[number, one], columns[number, other] = 1.0, -1.0
+    """Of pairs of reasons, enough keep their order."""
+    weights = decision.reasons.weights
+    columns = np.array([weights[one] - weights[other] for one, other in pairs])
     outputs = _towards(forest, decision, len(pairs))
-    tie = np.abs(outputs) @ forest.tie
+    summed = np.maximum(np.abs(columns).sum(axis=1) / 2, 1.0)  # sums over groups round column by column
+    tie = np.abs(outputs) @ forest.tie * summed
     return Statement(words, reason, outputs, columns, np.zeros(len(pairs)), tie, needed)
 
 
 def _sign(forest: Forest, decision: Decision, detail: str) -> Statement:
-    column = int(decision.order[0])
+    names, number = decision.reasons.names, int(decision.order[0])
     if detail:
-        if detail not in forest.names:
+        if detail not in names:
             raise ArgumentError(f"expected `keep` sign:COLUMN with a column of the forest, got {detail!r}")
-        column = forest.names.index(detail)
-    above = decision.side * decision.values[decision.target, column] > 0
-    columns = np.zeros((1, len(forest.names)))
-    columns[0, column] = 1.0 if above else -1.0
-    words = f"{forest.names[column]} keeps its sign"
+        number = names.index(detail)
+    above = decision.side * decision.contributions[number] > 0
+    columns = decision.reasons.weights[[number]] * (1.0 if above else -1.0)
+    words = f"{names[number]} keeps its sign"
     outputs = _towards(forest, decision, 1)
-    return Statement(words, column, outputs, columns, np.zeros(1), np.abs(outputs) @ forest.tie, 1)
+    tie = np.abs(outputs) @ forest.tie * np.abs(columns).sum()
+    return Statement(words, names[number], outputs, columns, np.zeros(1), tie, 1)
 
 
 def _class(forest: Forest, decision: Decision, threshold: float) -> Statement:

@@ -2,105 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from attribound.checks import count, positive
-from attribound.errors import ArgumentError
+from attribound.codebook import Codebook
+from attribound.forests.axes import Axis
 from attribound.forests.cells import Cells, Movement, movements, neighbours
 from attribound.forests.ensemble import BoolArray, FloatArray
-from attribound.forests.nearest import Sweep, Together, find_nearest, sweep_columns
+from attribound.forests.groups import Reasons, hot_member, make_reasons
+from attribound.forests.nearest import Sweep, find_nearest, sweep_columns
 from attribound.forests.search import Budget
 from attribound.forests.shap import TreeShap
+from attribound.forests.sheet import ColumnTolerance, Part, Sheet
 from attribound.forests.sizes import size_named
-from attribound.forests.statements import Decision, decide, make_statements
-from attribound.forests.words import letter
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnTolerance:
-    """One column, the others as they are.
-
-    Attributes:
-        name: of the column.
-        value: the row's.
-        values: the lowest and highest value up to which the statement holds without a gap, both included; (nan, nan)
-            if it does not hold at the row, or for a column without an order or with a missing cell.
-        alternatives: by category, whether the statement holds; empty for numbers.
-        missing: whether it holds if the cell is missing; None if the model gives missing cells no way of their own.
-        low: cells of values above this,
-        high: and up to this,
-        kept: and whether the statement holds there.
-    """
-
-    name: str
-    value: float
-    values: tuple[float, float]
-    alternatives: Mapping[int, bool]
-    missing: bool | None
-    low: FloatArray
-    high: FloatArray
-    kept: BoolArray
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One statement about a row.
-
-    Attributes:
-        words: the statement.
-        reason: the column that it is about, or None.
-        columns: by name, the tolerance of each column.
-        together: all columns at once.
-    """
-
-    words: str
-    reason: str | None
-    columns: Mapping[str, ColumnTolerance]
-    together: Together
-
-
-@dataclass(frozen=True, eq=False)
-class Sheet:
-    """Everything about one row.
-
-    Attributes:
-        parts: the statements; several for `stays:K`, in the order of reasons.
-        size: how changes are measured.
-        reasons: names of columns, the first reason first.
-        contributions: SHAP values in the order of the forest's columns.
-        target: the output that is explained.
-        side: reasons are contributions towards this side of the score.
-    """
-
-    parts: tuple[Part, ...]
-    size: str
-    reasons: tuple[str, ...]
-    contributions: FloatArray
-    target: int
-    side: int
-
-    def __getitem__(self, name: str) -> ColumnTolerance:
-        """A column's tolerance; of several statements, where all hold."""
-        first, *others = (part.columns[name] for part in self.parts)
-        for one in others:
-            first = _both(first, one)
-        return first
-
-    @property
-    def together(self) -> Together:
-        """All columns at once; of several statements, the first to break."""
-        return min((part.together for part in self.parts), key=lambda one: one.reach)
-
-    def __str__(self) -> str:
-        """In plain words."""
-        return letter(self)
+from attribound.forests.statements import Decision, Statement, decide, make_statements
 
 
 def tolerance(
     shap: TreeShap,
-    row: npt.ArrayLike,
+    row: Any,
     *,
     keep: str = "first",
     size: str = "l2",
@@ -108,6 +32,8 @@ def tolerance(
     fixed: Sequence[str] = (),
     whole: Sequence[str] = (),
     choices: Mapping[str, Sequence[int]] | None = None,
+    codebook: Codebook | str | Path | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
     missing: bool = False,
     target: int | None = None,
     side: int | None = None,
@@ -119,7 +45,7 @@ def tolerance(
 
     Args:
         shap: of the forest.
-        row: (columns,); missing cells are NaN.
+        row: (columns,) numbers, missing cells NaN; or cells by name: a dictionary, a pandas row.
         keep: `first` reason, `stays:K` (each of the first K stays among them), `top:K` (their set stays), `sign` or
             `sign:COLUMN` of a reason, `class` (or side of the threshold).
         size: of changes of several columns: `l2`, `each` (the largest of all), or `count` (of changed answers).
@@ -127,6 +53,8 @@ def tolerance(
         fixed: columns that do not change.
         whole: columns that hold whole numbers.
         choices: by categorical column, the categories that it may take.
+        codebook: what is known about the columns, or a file of it; also for arguments that are not given.
+        groups: by name, one-hot columns that are one reason, the sum of their values; fixed where others change.
         missing: whether cells may become missing, or be filled, for one unit each.
         target: the output to explain; None: the largest score.
         side: 1 or -1: reasons for a high or a low score; None: for the side on which the score lies.
@@ -134,20 +62,42 @@ def tolerance(
         boxes: how many boxes the search may cut, and
         seconds: how long it may take, per statement.
     """
-    values, forest = np.asarray(row, dtype=np.float64), shap.forest
-    if values.shape != (len(forest.names),):
-        raise ArgumentError(f"expected one row of {len(forest.names)} columns, got an array of shape {values.shape}")
-    moves = movements(
-        forest.names,
-        forest.categorical,
-        scale=scale if scale is None or isinstance(scale, Mapping) else np.asarray(scale, dtype=np.float64),
-        fixed=fixed,
-        whole=whole,
-        choices=choices,
+    names, book, reasons = shap.forest.names, Codebook.of(codebook), make_reasons(shap.forest.names, groups)
+    values = book.check([*names, *reasons.grouped]).row(row, names)
+    stated: dict[str, Any] = {"scale": scale, "fixed": fixed, "whole": whole, "choices": choices, "missing": missing}
+    moves = _movements(shap, book, reasons, **stated)
+    budget = Budget(int(count("boxes", boxes)), float(positive("seconds", seconds)))
+    decision = decide(shap, values, target=target, side=side, threshold=threshold, reasons=reasons)
+    return _answer(shap, values, moves, decision, _Asked(keep, size, budget, threshold, book))
+
+
+def _movements(
+    shap: TreeShap,
+    book: Codebook,
+    reasons: Reasons,
+    *,
+    scale: Any,
+    fixed: Sequence[str],
+    whole: Sequence[str],
+    choices: Mapping[str, Sequence[int]] | None,
+    missing: bool,
+) -> tuple[Movement, ...]:
+    """How columns may change, from what is stated and from the codebook.
+
+    Columns of groups do not: one by one they would make rows with two categories, or none.
+    """
+    names = shap.forest.names
+    units = book.scales(names) if scale is None else scale
+    grouped = [names[place] for members in reasons.grouped.values() for place in members]
+    return movements(
+        names,
+        shap.forest.categorical,
+        scale=units if units is None or isinstance(units, Mapping) else np.asarray(units, dtype=np.float64),
+        fixed=[*fixed, *grouped, *(name for name in names if book[name].fixed)],
+        whole=[*whole, *(name for name in names if book[name].whole)],
+        choices={name: range(len(words)) for name in names if (words := book[name].words)} | dict(choices or {}),
         missing=missing,
     )
-    budget = Budget(int(count("boxes", boxes)), float(positive("seconds", seconds)))
-    return _answer(shap, values, moves, _Asked(keep, size, budget, target, side, threshold))
 
 
 @dataclass(frozen=True)
@@ -157,13 +107,13 @@ class _Asked:
     keep: str
     size: str
     budget: Budget
-    target: int | None
-    side: int | None
     threshold: float
+    codebook: Codebook
 
 
-def _answer(shap: TreeShap, values: FloatArray, moves: tuple[Movement, ...], asked: _Asked) -> Sheet:
-    decision = decide(shap, values, target=asked.target, side=asked.side, threshold=asked.threshold)
+def _answer(
+    shap: TreeShap, values: FloatArray, moves: tuple[Movement, ...], decision: Decision, asked: _Asked
+) -> Sheet:
     statements = make_statements(shap.forest, decision, asked.keep, threshold=asked.threshold)
     near = neighbours(shap.forest.axes, values, moves)
     free = neighbours(shap.forest.axes, values, tuple(_freely(one) for one in moves))
@@ -178,9 +128,11 @@ def _answer(shap: TreeShap, values: FloatArray, moves: tuple[Movement, ...], ask
             budget=asked.budget,
         )
         columns = _columns(shap, values, moves, cells=free, sweep=sweep)
-        reason = None if statement.reason is None else shap.forest.names[statement.reason]
-        parts.append(Part(statement.words, reason, columns, together))
-    return _sheet(shap, decision, tuple(parts), asked.size)
+        columns = _regrouped(shap, values, columns, statement=statement, reasons=decision.reasons)
+        after = _contributions(shap, together.nearest, decision)
+        parts.append(Part(statement.words, statement.reason, columns, together, after))
+    units = np.array([move.unit for move in moves])
+    return _sheet(shap, values, decision, parts=tuple(parts), units=units, asked=asked)
 
 
 def _freely(movement: Movement) -> Movement:
@@ -188,15 +140,70 @@ def _freely(movement: Movement) -> Movement:
     return Movement(1.0, movement.whole, movement.choices, missing=True)
 
 
-def _sheet(shap: TreeShap, decision: Decision, parts: tuple[Part, ...], size: str) -> Sheet:
+def _sheet(
+    shap: TreeShap,
+    values: FloatArray,
+    decision: Decision,
+    *,
+    parts: tuple[Part, ...],
+    units: FloatArray,
+    asked: _Asked,
+) -> Sheet:
     return Sheet(
         parts=parts,
-        size=size,
-        reasons=tuple(shap.forest.names[column] for column in decision.order),
-        contributions=decision.values[decision.target],
+        keep=asked.keep,
+        size=asked.size,
+        reasons=decision.named,
+        names=decision.reasons.names,
+        contributions=decision.contributions,
         target=decision.target,
         side=decision.side,
+        prediction=_prediction(shap.forest.decides, decision, asked.threshold),
+        columns=shap.forest.names,
+        row=values,
+        units=units,
+        codebook=asked.codebook,
     )
+
+
+def _prediction(decides: str, decision: Decision, threshold: float) -> int | None:
+    if decides == "values":
+        return None
+    scores = decision.scores
+    return int(scores[0] > threshold) if decides == "sides" else int(np.argmax(scores))
+
+
+def _contributions(shap: TreeShap, row: FloatArray | None, decision: Decision) -> FloatArray | None:
+    """Of every reason at another row."""
+    if row is None:
+        return None
+    found: FloatArray = decision.reasons.weights @ shap.values(row[None])[0, decision.target]
+    return found
+
+
+def _regrouped(
+    shap: TreeShap,
+    row: FloatArray,
+    columns: dict[str, ColumnTolerance],
+    *,
+    statement: Statement,
+    reasons: Reasons,
+) -> dict[str, ColumnTolerance]:
+    """The columns of a group as one column of categories, every one of them tried."""
+    found = {}
+    for name, members in zip(reasons.names, reasons.members, strict=True):
+        if len(members) == 1:
+            found[name] = columns[name]
+            continue
+        own, tried = hot_member(name, row[members]), np.repeat(row[None], len(members), axis=0)
+        tried[:, members] = np.eye(len(members))
+        kept = statement.holds(statement.margins(shap.values(tried)))
+        nothing = np.empty(0)
+        alternatives = dict(enumerate(kept.tolist()))
+        found[name] = ColumnTolerance(
+            name, float(own), (np.nan, np.nan), alternatives, None, nothing, nothing, nothing.astype(bool)
+        )
+    return found
 
 
 def _columns(
@@ -211,15 +218,22 @@ def _columns(
             name=axis.name,
             value=float(value),
             values=_interval(near, kept, whole=move.whole) if not listed else (np.nan, np.nan),
-            alternatives={int(one): bool(ok) for one, ok in zip(near.values, kept, strict=True) if one == one}
-            if listed
-            else {},
+            alternatives=_alternatives(axis, near, kept, move) if listed else {},
             missing=bool(kept[absent][0]) if absent.any() else None,
             low=near.low[ordered],
             high=near.high[ordered],
             kept=kept[ordered],
         )
     return found
+
+
+def _alternatives(axis: Axis, near: Cells, kept: BoolArray, move: Movement) -> dict[int, bool]:
+    """By category, whether a statement holds: those stated, or one for each way that the trees can go."""
+    by_code = dict(zip(near.codes.tolist(), kept.tolist(), strict=True))
+    stated = near.values[~np.isnan(near.values)] if move.choices is None else np.array(move.choices, np.float64)
+    own = near.values[[near.own]]
+    listed = np.unique(np.concatenate([stated, own[~np.isnan(own)]]))
+    return {int(one): by_code[code] for one, code in zip(listed, axis.codes(listed).tolist(), strict=True)}
 
 
 def _interval(cells: Cells, kept: BoolArray, *, whole: bool) -> tuple[float, float]:
@@ -233,18 +247,3 @@ def _interval(cells: Cells, kept: BoolArray, *, whole: bool) -> tuple[float, flo
     low = -np.inf if not below.size else float(np.nextafter(cells.high[below[-1]], np.inf))
     high = np.inf if not above.size else float(cells.low[above[0]])
     return (float(np.ceil(low)), float(np.floor(high))) if whole else (low, high)
-
-
-def _both(one: ColumnTolerance, other: ColumnTolerance) -> ColumnTolerance:
-    """Where two statements hold."""
-    values = (max(one.values[0], other.values[0]), min(one.values[1], other.values[1]))
-    return ColumnTolerance(
-        name=one.name,
-        value=one.value,
-        values=(np.nan, np.nan) if np.isnan([*one.values, *other.values]).any() else values,
-        alternatives={name: kept and other.alternatives[name] for name, kept in one.alternatives.items()},
-        missing=None if one.missing is None or other.missing is None else one.missing and other.missing,
-        low=one.low,
-        high=one.high,
-        kept=one.kept & other.kept,
-    )

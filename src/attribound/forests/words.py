@@ -1,82 +1,200 @@
-"""What a sheet of a forest says, in plain words. Intervals are exact: they end where the model's cells do."""
+"""What a sheet says, in plain words and raw values. Every end of an interval that is named lies inside it."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from attribound.forests.nearest import Together
-    from attribound.forests.tolerance import ColumnTolerance, Part, Sheet
+from attribound.rounding import round_down, short_end, with_commas
 
-_TINY = 1e-30
-"""Cells may end a float away from 0."""
+if TYPE_CHECKING:
+    from attribound.codebook import Codebook
+    from attribound.forests.sheet import ColumnTolerance, Part, Sheet
 
 _SHOWN = 4
 """How many reasons are named."""
+_NAMED = 5
+"""How many columns whose values do not matter are named, rather than called all others."""
+_SOLID = 0.25
+"""Reasons that no change up to this size removes are called solid, unless another size is asked for."""
+_SIZES = {
+    "l2": "the root of the sum of squared changes, each in its column's unit",
+    "each": "the largest change, each in its column's unit",
+    "count": "the number of changed answers",
+}
 
 
-def letter(sheet: "Sheet") -> str:
-    """The reasons of one row and how far each statement about them holds, in sentences."""
-    named = ", ".join(sheet.reasons[:_SHOWN])
-    lines = [f"Reasons, the first one first: {named}."]
-    for part in sheet.parts:
-        lines += ["", *_part(part, sheet.size)]
-    lines += ["", "Exact: every cell of the forest was accounted for. Nothing is said about any other model."]
-    return "\n".join(lines)
+def letter(sheet: "Sheet", at: float | None) -> str:
+    """The reasons of one row, how far each statement about them holds, and what is not said, in sentences."""
+    several = len(sheet.parts) > 1
+    blocks = [opening(sheet)]
+    blocks += [_solid(sheet, at)] if several else []
+    blocks += [_part(sheet, part) for part in sheet.parts]
+    return "\n\n".join("\n".join(lines) for lines in [*blocks, limits(sheet)])
 
 
-def _part(part: "Part", size: str) -> list[str]:
-    lines = [f"{part.words[0].upper()}{part.words[1:]}."]
-    free = [name for name, column in part.columns.items() if _free(column)]
+def opening(sheet: "Sheet") -> list[str]:
+    """The answer and its reasons."""
+    book, classes = sheet.codebook, sheet.codebook.classes
+    named = sheet.prediction is not None and sheet.prediction < len(classes)
+    answer = [f"The answer is: {classes[sheet.prediction]}."] if named and sheet.prediction is not None else []
+    told = [f"{book.title(name)} ({_now(sheet, name)})" for name in sheet.reasons[:_SHOWN]]
+    return [*answer, f"Its reasons, the strongest first: {'; '.join(told)}."]
+
+
+def _solid(sheet: "Sheet", at: float | None) -> list[str]:
+    """Which of several reasons stay, and which do not."""
+    size = at if at is not None else 1.0 if sheet.size == "count" else _SOLID
+    kept = [part for part in sheet.parts if part.together.reach > size or math.isinf(part.together.reach)]
+    groups = {"Solid": kept, "Not solid": [part for part in sheet.parts if part not in kept]}
+    change = "one changed answer" if (sheet.size, size) == ("count", 1) else f"a change of size {size:g}"
+    lines = [f"Which of these reasons hold against {change}?"]
+    for word, parts in groups.items():
+        titles = [sheet.codebook.title(part.reason) for part in parts if part.reason is not None]
+        lines.append(f"  {word}: {', '.join(titles) or 'none'}.")
+    return lines
+
+
+def _part(sheet: "Sheet", part: "Part") -> list[str]:
+    return [statement(sheet, part), *_columns(sheet, part), nearest(sheet, part)]
+
+
+def statement(sheet: "Sheet", part: "Part") -> str:
+    """What is to hold, and whether it does."""
+    title = "" if part.reason is None else sheet.codebook.title(part.reason)
+    if part.together.reach == 0:
+        return f"Nothing is proved about this: {part.words}. Another reason is as strong, up to rounding."
+    if sheet.keep == "first":
+        return f"The first reason: {title}. It stays first, each change by itself:"
+    if sheet.keep.startswith("stays:"):
+        count = sheet.keep.partition(":")[2]
+        return f"{title[:1].upper()}{title[1:]} stays among the first {count} reasons, each change by itself:"
+    return f"{part.words[:1].upper()}{part.words[1:]}, each change by itself:"
+
+
+def _columns(sheet: "Sheet", part: "Part") -> list[str]:
+    """Where the statement holds, column by column."""
+    if part.together.reach == 0:
+        return []
+    moving = movable(sheet, part)
+    free = [sheet.codebook.title(column.name) for column in moving if is_free(column)]
+    lines = [f"  {limit(sheet.codebook, column)}" for column in moving if not is_free(column)]
     if free:
-        lines.append(f"  whatever the value of {', '.join(free)} (each by itself)")
-    lines += [f"  {name}: {_limits(column)}" for name, column in part.columns.items() if not _free(column)]
-    return [*lines, f"  all columns together: {_together(part, size)}"]
+        named = f"the {join(free, 'or')}" if len(free) <= _NAMED else "any other answer is"
+        lines.append(f"  whatever {named}")
+    absent = [sheet.codebook.title(column.name) for column in moving if column.missing is False]
+    return [*lines, *([f"  (not if this answer were missing: {join(absent, 'or')})"] if absent else [])]
 
 
-def _free(column: "ColumnTolerance") -> bool:
-    """Whether no value of the column breaks the statement, nor a missing cell."""
-    whole = all(column.alternatives.values()) if column.alternatives else column.values == (-math.inf, math.inf)
-    return whole and column.missing is not False
+def movable(sheet: "Sheet", part: "Part") -> list["ColumnTolerance"]:
+    """The columns that may change, groups included."""
+    units = dict(zip(sheet.columns, sheet.units.tolist(), strict=True))
+    return [column for name, column in part.columns.items() if units.get(name, 1.0) > 0]
 
 
-def _limits(column: "ColumnTolerance") -> str:
+def is_free(column: "ColumnTolerance") -> bool:
+    """Whether no value of the column breaks the statement."""
+    return all(column.alternatives.values()) if column.alternatives else column.values == (-math.inf, math.inf)
+
+
+def limit(book: "Codebook", column: "ColumnTolerance") -> str:
     """Where the statement holds, in the column's own values."""
-    missing = " and not if it is missing" if column.missing is False else ""
+    title, now = book.title(column.name), book[column.name].text(column.value)
     if column.alternatives:
-        kept = [str(name) for name, holds in column.alternatives.items() if holds]
-        return f"for {', '.join(kept) or 'no category'} (it is {column.value:g}){missing}"
+        kept = [book[column.name].text(float(one)) for one, holds in column.alternatives.items() if holds]
+        lost = [book[column.name].text(float(one)) for one, holds in column.alternatives.items() if not holds]
+        if len(kept) > len(lost):
+            return f"{title} not {_quoted(lost)} (now {now})"
+        return f"{title} only {_quoted(kept)}" + ("" if kept == [now] else f" (now {now})")
+    return f"{title} {interval(book, column)} (now {now})" if not math.isnan(column.value) else f"{title} only missing"
+
+
+def interval(book: "Codebook", column: "ColumnTolerance") -> str:
+    """`from 12 up to 47 months`; ends are rounded towards the row's value, never away."""
     low, high = column.values
-    if math.isnan(low):
-        return "nothing is said: the cell is missing or the statement does not hold"
-    ends = [f"from {_value(low)}" if low > -math.inf else "", f"up to {_value(high)}" if high < math.inf else ""]
-    return f"{' '.join(end for end in ends if end) or 'for every value'} (it is {column.value:g}){missing}"
+    unit = book[column.name].unit
+    ends = [
+        f"from {short_end(low, column.value)}" if low > -math.inf else "",
+        f"up to {short_end(high, column.value)}" if high < math.inf else "",
+    ]
+    return f"{' '.join(end for end in ends if end)} {unit}".rstrip()
 
 
-def _together(part: "Part", size: str) -> str:
+def nearest(sheet: "Sheet", part: "Part") -> str:
+    """The nearest change that breaks the statement, as a sentence."""
     together = part.together
     if math.isinf(together.reach):
-        return "no change of these columns whatever breaks it"
-    strength = "no change smaller than" if together.exact else "no change smaller than at least"
-    units = "answers" if size == "count" else f"units ({size})"
-    found = _nearest(part, together)
-    return f"{strength} {together.reach:.4g} {units} breaks it" + (f"; the nearest that does: {found}" if found else "")
+        return "All together: no change of these columns takes it away, however large."
+    size = round_down(together.reach, 0 if sheet.size == "count" else 3)
+    found = changes(sheet, together.nearest)
+    if together.exact:
+        text = join(found, "and") or "none is needed"
+        return f"The nearest change that {effect(sheet, part)}: {text} (size {size}). No smaller change does."
+    known = f" The nearest found {effect(sheet, part)}: {join(found, 'and')}." if found else ""
+    return f"All together: no change smaller than {size} takes it away; the search ended there.{known}"
 
 
-def _nearest(part: "Part", together: "Together") -> str:
-    """The columns that the nearest change changes, from and to."""
-    if together.nearest is None:
-        return ""
-    changed = [
-        f"{name} {_value(column.value)} -> {_value(float(value))}"
-        for (name, column), value in zip(part.columns.items(), together.nearest, strict=True)
-        if not (column.value == value or (np.isnan(column.value) and np.isnan(value)))
+def effect(sheet: "Sheet", part: "Part") -> str:
+    """What the nearest change does."""
+    if part.reason is None or part.after is None or sheet.keep.startswith("sign"):
+        return "gives another answer" if sheet.keep == "class" else "breaks this"
+    place, strengths = sheet.names.index(part.reason), sheet.side * part.after
+    if sheet.keep.startswith("stays:"):
+        return f"takes {sheet.codebook.title(part.reason)} from them"
+    rival = int(np.argmax(np.where(np.arange(len(strengths)) == place, -np.inf, strengths)))
+    title = sheet.codebook.title(sheet.names[rival])
+    return f"makes {title} the first reason" if strengths[rival] > strengths[place] else f"makes {title} as strong"
+
+
+def changes(sheet: "Sheet", row: "np.ndarray | None") -> list[str]:
+    """What differs in another row: `6 months longer`, `savings "none" instead of "below 100 DM"`."""
+    if row is None:
+        return []
+    pairs = zip(sheet.columns, sheet.row.tolist(), row.tolist(), strict=True)
+    return [
+        _change(sheet.codebook, name, before, after)
+        for name, before, after in pairs
+        if before != after and not (math.isnan(before) and math.isnan(after))
     ]
-    return ", ".join(changed)
 
 
-def _value(number: float) -> str:
-    if 0 < abs(number) < _TINY:
-        return "just above 0" if number > 0 else "just below 0"
-    return "missing" if math.isnan(number) else f"{number:.6g}"
+def _change(book: "Codebook", name: str, before: float, after: float) -> str:
+    column, title = book[name], book.title(name)
+    if column.words:
+        return f'{title} "{column.text(after)}" instead of "{column.text(before)}"'
+    way = column.more if after > before else column.less
+    if not way or math.isnan(before) or math.isnan(after):
+        return f"{title} {column.text(after)} instead of {column.text(before)}"
+    step = abs(after - before)
+    shown = column.text(step)
+    beyond = float(with_commas(step).replace(",", "")) < step
+    return f"{'just over ' if beyond else ''}{shown} {way}"
+
+
+def limits(sheet: "Sheet") -> list[str]:
+    """What sizes mean, and what is not said."""
+    units = zip(sheet.columns, sheet.units.tolist(), strict=True)
+    fixed = [sheet.codebook.title(name) for name, unit in units if unit == 0]
+    lines = [f"Sizes: {_SIZES[sheet.size]}."]
+    if fixed:
+        lines.append(f"Not changed: {', '.join(fixed)}.")
+    return [
+        *lines,
+        "Exact: every value of these columns was accounted for, none was sampled. It holds for this model and this "
+        "applicant's other answers as they are. It does not say that the model is right.",
+    ]
+
+
+def join(words: Sequence[str], last: str) -> str:
+    """`a, b and c`."""
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return join([f'"{word}"' for word in words], "or")
+
+
+def _now(sheet: "Sheet", name: str) -> str:
+    column = sheet.parts[0].columns[name]
+    return sheet.codebook[name].text(column.value)

@@ -3,7 +3,7 @@
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
@@ -90,7 +90,7 @@ def check_run(
     with Store.read(path) as store:
         data = DataCheck.of(store, opener) if resample or opener.names_data else None
         eligible = _check_records(store, found, data)
-        found.whole += _counted(store, data)
+        found.whole += counted(store, data)
         found.remarks += _unfinished(store, found.records)
         chosen = sorted(random.SystemRandom().sample(eligible, min(resample, len(eligible))))
         found.resampled, found.eligible = len(chosen), len(eligible)
@@ -106,7 +106,7 @@ def check_run(
 def _check_records(store: Store, found: RunCheck, data: DataCheck | None) -> list[int]:
     """Check records one by one; the items of those in which nothing is wrong so far."""
     fine, inputs, claims = list[int](), defaultdict[str, list[int]](list), dict[str, None]()
-    for one in prove_all(store.records(), store.config):
+    for one in prove_all(store):
         found.records += 1
         if isinstance(one, Failure):
             continue
@@ -122,15 +122,21 @@ def _check_records(store: Store, found: RunCheck, data: DataCheck | None) -> lis
         if record.item not in found.problems:
             fine.append(record.item)
     found.remarks += shown_claims(claims)
-    repeated = [items for items in inputs.values() if len(items) > 1]
-    if repeated:
-        shown = "; ".join(", ".join(map(str, items[:_SHOWN])) for items in repeated[:_SHOWN])
-        known = "as in the data" if data is not None else "say --data to see whether the data repeat it too"
-        found.remarks.append(f"several records are about the same input ({known}): items {shown}")
+    found.remarks += repeated(inputs.values(), data)
     return fine
 
 
-def _counted(store: Store, data: DataCheck | None) -> list[str]:
+def repeated(inputs: Iterable[Collection[int]], data: DataCheck | None) -> list[str]:
+    """A remark if items, grouped by their input, share one."""
+    groups = [sorted(items) for items in inputs if len(items) > 1]
+    if not groups:
+        return []
+    shown = "; ".join(", ".join(map(str, items[:_SHOWN])) for items in groups[:_SHOWN])
+    known = "as in the data" if data is not None else "say --data to see whether the data repeat it too"
+    return [f"several records are about the same input ({known}): items {shown}"]
+
+
+def counted(store: Store, data: DataCheck | None) -> list[str]:
     """Whether the run speaks of as many inputs as it was asked for."""
     config, inputs = store.config, store.recall("inputs")
     if not config.data_sha256:  # made from certificates, without data

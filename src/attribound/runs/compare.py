@@ -46,6 +46,7 @@ class Pair:
         alpha: the interval is false with probability at most this.
         epsilons: by cosine, the largest epsilon that each run certifies; 0.0 where its record certifies nothing.
         void: why each run's record certifies nothing, whatever it states; empty if it counts.
+        input: what people call the input; empty if it has no name.
     """
 
     items: tuple[int, int]
@@ -57,12 +58,14 @@ class Pair:
     alpha: float
     epsilons: dict[str, tuple[float, float]]
     void: tuple[str, str]
+    input: str = ""
 
     @property
     def number(self) -> str:
-        """The input's number, or its two."""
+        """The input's number, or its two, and its name if it has one."""
         first, second = self.items
-        return str(first) if first == second else f"{first} / {second}"
+        numbers = str(first) if first == second else f"{first} / {second}"
+        return f"{numbers} ({self.input})" if self.input else numbers
 
     @property
     def shown(self) -> str:
@@ -201,7 +204,7 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
 def _checked(store: Store) -> Iterator[ProvedRecord | Failure]:
     """Proved records; in a run one of whose certificates an attack broke, all of them are doubtful."""
     broken = any(one.violated for one in store.findings().values())
-    for one in prove_all(store.records(), store.config):
+    for one in prove_all(store):
         if broken and isinstance(one, ProvedRecord):
             yield ProvedRecord(one.record, (*one.doubts, _BROKEN))
         else:
@@ -236,6 +239,7 @@ def _pair(
         alpha=records[0].alpha + records[1].alpha,
         epsilons={key: (stated[0].get(key, 0.0), stated[1].get(key, 0.0)) for key in shared},
         void=void,
+        input=records[0].subject.input,
     )
 
 

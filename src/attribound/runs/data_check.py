@@ -7,6 +7,7 @@ from typing import final
 import msgspec
 
 from attribound.certificates.record import Failure, Record
+from attribound.certificates.subject import Subject
 from attribound.certification.reopen import Opener
 from attribound.data import Dataset
 from attribound.errors import AttriboundError
@@ -52,20 +53,22 @@ class DataCheck:
 
     def problems(self, record: Record) -> list[str]:
         """What a record says wrongly of its input."""
-        found = self.mismatches(record.item, record.input_sha256, record.label)
+        found = self.mismatches(record.subject, record.label)
         if record.features not in (msgspec.UNSET, self.source.features):
             found.append(f"names features that {self.source.name} does not have, or not in this order")
         return found
 
-    def mismatches(self, item: int, digest: str, stated: int | None) -> list[str]:
-        """Where an input's hash or label is not that of the data."""
-        name = self.source.name
+    def mismatches(self, subject: Subject, stated: int | None) -> list[str]:
+        """Where an input's hash, name or label is not that of the data."""
+        name, item = self.source.name, subject.item
         try:
             x, label = self.source.input(item), self.source.label(item)
         except (AttriboundError, IndexError):
             return [f"{name} has no input {item} that can be read"]
         found = []
-        if input_hash(x) != digest:
+        if (said := subject.input) != (own := self.source.input_name(item)):
+            found.append(f"calls its input {said!r}, {name} calls it {own!r}")
+        if input_hash(x) != subject.input_sha256:
             found.append(f"item {item} of {name} is not the input that was certified")
         if stated != (label if self.labelled else None):
             found.append(f"has label {stated}, {name} says {label}")

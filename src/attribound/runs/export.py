@@ -20,6 +20,12 @@ from attribound.runs.store import Store
 from attribound.sanitise import visible
 
 _INTERNAL = frozenset({"facts", "format", "seal", "map"})
+_DETAILS = frozenset(
+    {"subject", "versions", "noise", "bound", "dim", "attribution", "maps", "output", "draws", "budget", "until"}
+    | {"norm", "eigenvalue_upper", "map_radius", "map_shape", "map_sha256", "model_sha256", "input_sha256", "features"}
+    | {"alpha", "seed", "stopped", "cells", "answers", "window_share", "reference", "passing"}
+)
+"""What a run says of all records alike, hashes, and what only a check needs: left out of a table for people."""
 
 
 Rows = Callable[[Store], Iterator[dict[str, Any]]]
@@ -52,7 +58,7 @@ def export(store: Store, kind: str, out: Path | None, rows: Rows | None = None) 
 def public_records(store: Store) -> Iterator[dict[str, Any]]:
     """Records as the contract names their keys, with what attacks found; only numbers that are proved."""
     findings = store.findings()
-    for one in prove_all(store.records(), store.config):
+    for one in prove_all(store):
         yield public_record(one, findings)
 
 
@@ -62,6 +68,12 @@ def public_record(one: ProvedRecord | Failure, findings: Mapping[int, Finding]) 
     shown = {key: value for key, value in msgspec.to_builtins(record).items() if key not in _INTERNAL}
     finding = findings.get(record.item)
     return shown | {"attack": None if finding is None else finding.row(), "doubts": "; ".join(doubts) or None}
+
+
+def slim(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as people look at it: its input by name, and what is said about it."""
+    named = {"item": record["item"], "input": record.get("input") or record.get("subject", {}).get("input", "")}
+    return named | {key: value for key, value in record.items() if key not in _DETAILS and key not in named}
 
 
 def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -110,12 +122,12 @@ def _as_text(value: Any) -> Any:
 def _latex(store: Store, rows: Rows) -> Iterator[str]:
     """A booktabs table of what each input was certified for."""
     config = store.config
-    if config.changes:
+    if config.kind == "tolerance":
         raise ArgumentError("expected --format csv, json or parquet for tolerances, got latex")
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
     yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
     yield " & ".join(["item", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"
-    for one in prove_all(store.records(), config):
+    for one in prove_all(store):
         yield _latex_row(one, config) + "\n"
     yield "\\bottomrule\n\\end{tabular}\n"
 

@@ -4,21 +4,22 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, final
 
 from attribound import checks as check
 from attribound.bounds.gate import false_most, share_lower
-from attribound.certificates.certificate import Certificate
 from attribound.certificates.explain import FIDELITY, unfaithful
 from attribound.certificates.record import Failure, shown_claims
+from attribound.certificates.subject import called
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs import remarks
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.records import Stored, input_of
 from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
@@ -40,9 +41,15 @@ class Confident(ABC):
     def words(self) -> str:
         """In words."""
 
-    @abstractmethod
+    def __post_init__(self) -> None:
+        check.fraction("cosine", self.cosine)
+        check.fraction("share", self.share)
+        check.alpha(self.confidence, "confidence")
+        check.fraction("fidelity", self.fidelity)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
+        return dict(vars(self))
 
     @property
     def level(self) -> float:
@@ -79,20 +86,13 @@ class Asked(Confident):
     fidelity: float = FIDELITY
 
     def __post_init__(self) -> None:
-        check.fraction("cosine", self.cosine)
+        super().__post_init__()
         check.non_negative("epsilon", self.epsilon)
-        check.fraction("share", self.share)
-        check.alpha(self.confidence, "confidence")
-        check.fraction("fidelity", self.fidelity)
 
     @property
     def words(self) -> str:
         """In words."""
         return f"cosine {exact_text(self.cosine)} at epsilon {exact_text(self.epsilon)}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return dict(vars(self))
 
 
 @final
@@ -104,11 +104,12 @@ class GatedInput:
     outcome: Outcome
     reason: str = ""
     seconds: float = 0.0
+    input: str = ""
 
     @property
     def name(self) -> str:
         """What the case is called."""
-        return "inputs without a record" if self.item is None else f"item {self.item}"
+        return "inputs without a record" if self.item is None else called(self.item, self.input)
 
 
 @final
@@ -204,7 +205,7 @@ class Gate:
         return [
             *remarks.violated(self.counts.get("violated", 0)),
             remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous),
-            *([] if self.config.changes else [remarks.what_epsilon_counts(self.config.size)]),
+            *([] if self.config.kind == "tolerance" else [remarks.what_epsilon_counts(self.config.size)]),
             *([Remark(repeated, "warning")] if self.repeated else []),
             *(Remark(f"{claim}.", "warning") for claim in self.claims),
             *remarks.cautions_about([self.asked.cosine], self.chance, self.fidelity),
@@ -229,58 +230,76 @@ class Gate:
             "claims": list(self.claims),
             "sentences": self.sentences,
             "not_certified": [
-                {"item": case.item, "outcome": case.outcome, "reason": case.reason}
+                {"item": case.item, "input": case.input, "outcome": case.outcome, "reason": case.reason}
                 for case in self.cases
                 if case.outcome != "certified"
             ],
         }
 
 
+@dataclass
+class Judging:
+    """What a gate has seen of a run so far."""
+
+    alpha: float
+    cases: list[GatedInput] = field(default_factory=list)
+    fidelities: list[float] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    claims: dict[str, None] = field(default_factory=dict)
+
+    def take(self, case: GatedInput, record: Stored) -> None:
+        """Keep a case, and what counts for all inputs together."""
+        self.cases.append(replace(case, input=input_of(record)))
+        if not isinstance(record, Failure):
+            self.alpha = max(self.alpha, record.alpha)
+            self.inputs.append(record.input_sha256)
+            self.fidelities += [] if record.fidelity is None else [record.fidelity]
+
+    def gate(self, store: Store, asked: Confident, *, maps: str) -> Gate:
+        """The outcome; `maps` are the stored ones that the chance level is about."""
+        config, wanted = store.config, store.recall("inputs")
+        # What a run says of itself can be lowered as easily as records are deleted: its configuration counts too.
+        expected = max(wanted if isinstance(wanted, int) else 0, config.items or 0)
+        if not self.cases and not expected:
+            raise StoredDataError(f"{store.path} has no records, so there is nothing to judge")
+        return Gate(
+            name=store.path.name,
+            config=config,
+            asked=asked,
+            cases=self.cases,
+            missing=max(expected - len(self.cases), 0),
+            alpha=self.alpha,
+            chance=chance_level(store, name=maps),
+            fidelity=lower_quantile(self.fidelities, 0.5) if self.fidelities else None,
+            repeated=len(self.inputs) - len(set(self.inputs)),
+            claims=shown_claims(self.claims),
+        )
+
+
 def judge(path: Path, asked: Asked) -> Gate:
     """Ask of every input of a run whether it is certified; what is doubtful in any way is not."""
     with Store.read(path) as store:
-        config, violated = store.config, {one.item for one in store.findings().values() if one.violated}
-        cases, alpha, fidelities = list[GatedInput](), config.alpha, list[float]()
-        inputs, claims = list[str](), dict[str, None]()
-        for one in prove_all(store.records(), config):
-            cases.append(_case(one, asked, violated))
+        violated = {one.item for one in store.findings().values() if one.violated}
+        judging = Judging(store.config.alpha)
+        for one in prove_all(store, asked.epsilon):
+            judging.take(_case(one, asked, violated), one if isinstance(one, Failure) else one.record)
             if not isinstance(one, Failure):
-                alpha = max(alpha, one.record.alpha)
-                inputs.append(one.record.input_sha256)
-                claims |= dict.fromkeys(filter(None, [one.record.bound.claim]))
-                fidelities += [] if one.record.fidelity is None else [one.record.fidelity]
-        wanted, chance = store.recall("inputs"), chance_level(store)
-    # What a run says of itself can be lowered as easily as records are deleted: its configuration counts too.
-    expected = max(wanted if isinstance(wanted, int) else 0, config.items or 0)
-    if not cases and not expected:
-        raise StoredDataError(f"{path} has no records, so there is nothing to judge")
-    fidelity = lower_quantile(fidelities, 0.5) if fidelities else None
-    return Gate(
-        name=path.name,
-        config=config,
-        asked=asked,
-        cases=cases,
-        missing=max(expected - len(cases), 0),
-        alpha=alpha,
-        chance=chance,
-        fidelity=fidelity,
-        repeated=len(inputs) - len(set(inputs)),
-        claims=shown_claims(claims),
-    )
+                judging.claims |= dict.fromkeys(filter(None, [one.record.bound.claim]))
+        return judging.gate(store, asked, maps="smoothed")
 
 
 def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> GatedInput:
     if isinstance(one, Failure):
         return GatedInput(one.item, "error", one.message, one.seconds)
-    record, certificate = one.record, Certificate(one.record)
-    reached = certificate.cosine(asked.epsilon)
+    record, reached = one.record, one.reached
+    assert reached is not None
     if record.item in violated:
         outcome, reason = "violated", "an attack turned the explanation further than certified"
     elif one.doubts:
         outcome, reason = "doubtful", "; ".join(one.doubts)
     elif reached < asked.cosine:
         outcome, reason = "uncertified", _short_of(reached, asked)
-    elif certificate.assumed:
+    elif record.bound.kind == "assumed":
         outcome, reason = "assumed", "the limit is ASSUMED: this is not a certificate"
     elif warning := unfaithful(record.fidelity, asked.fidelity):
         outcome, reason = "unfaithful", warning

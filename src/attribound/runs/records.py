@@ -18,6 +18,11 @@ def decode(text: str | bytes, name: str) -> Stored:
     return tolerance.decode(text, name) if tolerance.is_tolerance(text) else certificate.decode(text, name)
 
 
+def input_of(record: Stored) -> str:
+    """What people call the input; empty if it has no name."""
+    return record.input if isinstance(record, Failure) else record.subject.input
+
+
 def part_of(record: Stored) -> str:
     """Which part of what is said about an input a record is; empty if it says everything."""
     return "" if isinstance(record, Record) else record.part

@@ -10,11 +10,13 @@ import numpy as np
 from attribound.certificates.answers import StatedReason
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
-from attribound.certificates.record import Failure, shown_claims
+from attribound.certificates.record import Failure, Record, shown_claims
 from attribound.certificates.statements.registry import words
+from attribound.certificates.subject import called
 from attribound.rounding import exact_text, lower_quantile, upper_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.records import input_of
 from attribound.runs.store import Store
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -93,7 +95,7 @@ def summarise(store: Store) -> Summary:
     """Read a run's records once; memory is a few numbers per record."""
     config = store.config
     tally = Tally(config)
-    for one in prove_all(store.records(), config):
+    for one in prove_all(store):
         tally.take(one)
     return tally.summary(config, list(store.findings().values()), chance_level(store))
 
@@ -119,7 +121,7 @@ class Tally:
         if isinstance(one, Failure):
             self.counts[one.status] += 1
             self.seconds += one.seconds
-            _note(self.errors, one.item, one.message)
+            _note(self.errors, one, one.message)
             return
         record = one.record
         self.claims |= dict.fromkeys(filter(None, [record.bound.claim]))
@@ -137,9 +139,9 @@ class Tally:
         if record.stated_reasons:
             self.stated.append(record.stated_reasons)
         if not self.example and record.status != "uncertified":
-            self.example = {"item": str(record.item), **words(Certificate(record))}
+            self.example = {"item": called(record.item, record.subject.input)[5:], **words(Certificate(record))}
         if record.reason:
-            _note(self.reasons, record.item, record.reason)
+            _note(self.reasons, record, record.reason)
         if one.doubts:
             self.doubtful[record.item] = "; ".join(one.doubts)
 
@@ -181,9 +183,9 @@ def chance_level(store: Store, most: int = 24, *, name: str = "smoothed") -> flo
     return upper_quantile(cosines[np.triu_indices(len(flat), 1)].tolist(), CHANCE)
 
 
-def _note(notes: list[dict[str, Any]], item: int, message: str) -> None:
+def _note(notes: list[dict[str, Any]], record: Record | Failure, message: str) -> None:
     if len(notes) < 5:
-        notes.append({"item": item, "message": message})
+        notes.append({"item": record.item, "input": input_of(record), "message": message})
 
 
 def _orders(stated: Sequence[tuple[StatedReason, ...]]) -> dict[str, Any] | None:

@@ -1,12 +1,13 @@
 """Check a run of tolerances: every record against its facts, its run and its data, and some made again."""
 
 import random
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 from attribound.certificates.record import Failure
 from attribound.certification.reopen import Opener
-from attribound.runs.check import RunCheck
+from attribound.runs.check import RunCheck, counted, repeated
 from attribound.runs.data_check import DataCheck
 from attribound.runs.store import Store
 from attribound.runs.tolerance_proved import prove_tolerances
@@ -33,7 +34,7 @@ def check_tolerances(
     with Store.read_any(path) as store:
         data = DataCheck.of(store, opener) if resample or opener.names_data else None
         eligible = _check_records(store, found, data)
-        found.whole += list(data.of_run) if data is not None else []
+        found.whole += counted(store, data)
         found.remarks += _unfinished(store, found.records)
         chosen = random.SystemRandom().sample(eligible, min(resample, len(eligible)))
         found.resampled, found.eligible = len(chosen), len(eligible)
@@ -50,17 +51,19 @@ def check_tolerances(
 
 def _check_records(store: Store, found: RunCheck, data: DataCheck | None) -> list[tuple[int, str]]:
     """Check all records; returns those with which nothing is wrong."""
-    fine = []
+    fine, inputs = list[tuple[int, str]](), defaultdict[str, set[int]](set)
     for one in prove_tolerances(store.tolerances(), store.config):
         found.records += 1
         if isinstance(one, Failure):
             continue
         record = one.record
+        inputs[record.input_sha256].add(record.item)
         found.doubt(record.item, [f"{record.part}: {line}" for line in one.doubts])
         if data is not None:
-            found.doubt(record.item, data.mismatches(record.item, record.input_sha256, record.label))
+            found.doubt(record.item, data.mismatches(record.subject, record.label))
         if record.item not in found.problems:
             fine.append((record.item, record.part))
+    found.remarks += repeated(inputs.values(), data)
     return fine
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from attribound.certificates.subject import called
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text
 from attribound.runs.config import RunConfig
@@ -30,6 +31,7 @@ class ReachPair:
         reaches: the proved intervals.
         verdict: "shrank" if either end came nearer, else "grew" or "same".
         broken: a change that the first run proved harmless breaks the cosine in the second.
+        input: what people call the input.
     """
 
     items: tuple[int, int]
@@ -39,6 +41,7 @@ class ReachPair:
     reaches: tuple[Interval, Interval]
     verdict: str
     broken: bool
+    input: str = ""
 
     @property
     def line(self) -> str:
@@ -46,7 +49,7 @@ class ReachPair:
         number = str(self.items[0]) if self.items[0] == self.items[1] else f"{self.items[0]} / {self.items[1]}"
         before, after = map(interval_text, self.reaches)
         found = "; a change that was proved harmless breaks it now" if self.broken else ""
-        return f"item {number}, {self.change} at {self.cosine}: {before} -> {after} {self.unit}{found}"
+        return f"{called(number, self.input)}, {self.change} at {self.cosine}: {before} -> {after} {self.unit}{found}"
 
 
 @final
@@ -134,8 +137,8 @@ def _pairs(one: ProvedTolerance, match: ProvedTolerance) -> list[ReachPair]:
             continue
         reaches, broken = (before.reaches[key], after.reaches[key]), after.breaks[key]
         inside = broken is not None and reaches[0] is not None and reaches[0][0] <= broken.value <= reaches[0][1]
-        items = before.item, after.item
-        pairs.append(ReachPair(items, before.part, before.change.unit, key, reaches, _verdict(*reaches), inside))
+        items, verdict, name = (before.item, after.item), _verdict(*reaches), before.subject.input
+        pairs.append(ReachPair(items, before.part, before.change.unit, key, reaches, verdict, inside, name))
     return pairs
 
 

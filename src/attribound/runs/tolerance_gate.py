@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from attribound import checks as check
 from attribound.certificates.explain import FIDELITY, unfaithful
 from attribound.certificates.record import Failure
 from attribound.errors import ArgumentError, StoredDataError
-from attribound.rounding import exact_text, lower_quantile
+from attribound.rounding import exact_text
 from attribound.runs.config import RunConfig
-from attribound.runs.gate import Confident, Gate, GatedInput
+from attribound.runs.gate import Confident, Gate, GatedInput, Judging
 from attribound.runs.store import Store
-from attribound.runs.summary import chance_level
 from attribound.runs.tolerance_proved import ProvedTolerance, prove_tolerances
 from attribound.suggest import closest, did_you_mean
 from attribound.tolerances.evidence import Interval
@@ -44,20 +43,13 @@ class AskedReach(Confident):
     fidelity: float = FIDELITY
 
     def __post_init__(self) -> None:
-        check.fraction("cosine", self.cosine)
+        super().__post_init__()
         check.positive("reach", self.reach)
-        check.fraction("share", self.share)
-        check.alpha(self.confidence, "confidence")
-        check.fraction("fidelity", self.fidelity)
 
     @property
     def words(self) -> str:
         """In words."""
         return f"cosine {exact_text(self.cosine)} under {self.change} up to {exact_text(self.reach)}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return dict(vars(self))
 
 
 def wanted_interval(change: ChangeRecord, reach: float) -> tuple[float, float]:
@@ -78,37 +70,17 @@ def wanted_interval(change: ChangeRecord, reach: float) -> tuple[float, float]:
 def judge_tolerances(path: Path, asked: AskedReach) -> Gate:
     """Ask of every input of a run whether a change is proved far enough; what is doubtful in any way is not."""
     with Store.read_any(path) as store:
-        config = store.config
-        _check_asked(path, config, asked)
-        cases, alpha, fidelities, inputs = list[GatedInput](), 0.0, list[float](), list[str]()
-        for one in prove_tolerances(store.tolerances(), config):
+        _check_asked(path, store.config, asked)
+        judging = Judging(alpha=0.0)
+        for one in prove_tolerances(store.tolerances(), store.config):
             record = one if isinstance(one, Failure) else one.record
-            if record.part != asked.change:
-                continue
-            cases.append(_case(one, asked))
-            if isinstance(one, ProvedTolerance):
-                alpha = max(alpha, one.record.alpha)
-                inputs.append(one.record.input_sha256)
-                fidelities.append(one.record.fidelity)
-        wanted, chance = store.recall("inputs"), chance_level(store, name="plain")
-    expected = max(wanted if isinstance(wanted, int) else 0, config.items or 0)
-    if not cases and not expected:
-        raise StoredDataError(f"{path} has no records, so there is nothing to judge")
-    return Gate(
-        name=path.name,
-        config=config,
-        asked=asked,
-        cases=cases,
-        missing=max(expected - len(cases), 0),
-        alpha=alpha,
-        chance=chance,
-        fidelity=lower_quantile(fidelities, 0.5) if fidelities else None,
-        repeated=len(inputs) - len(set(inputs)),
-    )
+            if record.part == asked.change:
+                judging.take(_case(one, asked), record)
+        return judging.gate(store, asked, maps="plain")
 
 
 def _check_asked(path: Path, config: RunConfig, asked: AskedReach) -> None:
-    if not config.changes:
+    if config.kind != "tolerance":
         raise StoredDataError(f"{path} is a run of certificates: expected --epsilon, not --change and --reach")
     if asked.change not in config.parts:
         meant = did_you_mean(closest(asked.change, config.parts))

@@ -1,5 +1,6 @@
 """What records of tolerances prove: stated intervals count only where the record's facts give at least as much."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
@@ -8,7 +9,8 @@ import msgspec
 
 from attribound.certificates.record import Failure
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import plain_spec, same_method
+from attribound.runs.membership import plain_spec, same_method
+from attribound.tolerances.evidence import WINDOW
 from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.verify import problems
 
@@ -55,8 +57,11 @@ def foreign(record: ToleranceRecord, config: RunConfig) -> list[str]:
         "alpha": (record.alpha, 0.0 if exact else config.alpha / max(config.scanned, 1)),
         "samples": (record.samples, 0 if exact else config.samples),
         "reference": (record.reference, "plain" if exact else config.against),
+        "precision": (subject.precision, config.precision),
     }
     found = [f"has {name} {mine}, its run {whole}" for name, (mine, whole) in pairs.items() if mine != whole]
+    if not exact and not _same_window(record, config):
+        found.append(f"has a window of {record.window:g} {record.change.unit}, which its run did not ask for")
     if not same_method(subject.attribution, config.attribution):
         found.append(f"has attribution {subject.attribution}, its run {config.attribution}")
     if config.model_sha256 and record.model_sha256 != config.model_sha256:
@@ -64,6 +69,14 @@ def foreign(record: ToleranceRecord, config: RunConfig) -> list[str]:
     if not record.seal:
         found.append("has no seal")
     return found
+
+
+def _same_window(record: ToleranceRecord, config: RunConfig) -> bool:
+    """Whether a scan's window is the one that was asked for, or else the default: a wide one makes reach of nothing."""
+    asked = config.windows.get(record.part)
+    if asked is None:
+        return math.isclose(record.window_share, WINDOW, rel_tol=1e-9)
+    return record.window is not None and math.isclose(record.window, asked, rel_tol=1e-9)
 
 
 def _silenced(record: ToleranceRecord) -> ToleranceRecord:

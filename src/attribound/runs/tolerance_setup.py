@@ -15,8 +15,8 @@ from attribound.errors import NonFiniteError
 from attribound.fields.bounded import Bounded
 from attribound.randomness import Purpose, stream
 from attribound.runs.config import RunConfig
+from attribound.runs.job import Job
 from attribound.runs.runner import check_settings, close_run, first_input, open_run
-from attribound.runs.work import Job
 from attribound.sampling.along import Along
 from attribound.sampling.scan import PILOT
 from attribound.tolerances.asker import Window, check_cosines, check_windows

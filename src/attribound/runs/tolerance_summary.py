@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from attribound.certificates.record import Failure
+from attribound.certificates.subject import called
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
 from attribound.runs.store import Store
@@ -157,7 +158,10 @@ class ToleranceSummary:
             *(f"  {'   '.join(row).rstrip()}" for row in cells),
             "",
             *self._warnings(),
-            *(f"item {one['item']}, {one['change']} failed: {one['message']}" for one in self.messages),
+            *(
+                f"{called(one['item'], one['input'])}, {one['change']} failed: {one['message']}"
+                for one in self.messages
+            ),
         ]
 
     def _warnings(self) -> list[str]:
@@ -185,10 +189,11 @@ def summarise_tolerances(store: Store) -> ToleranceSummary:
         if isinstance(record, Failure):
             errors += 1
             if len(messages) < _NOTES:
-                messages.append({"item": record.item, "change": record.part, "message": record.message})
+                called_so = {"item": record.item, "input": record.input}
+                messages.append({**called_so, "change": record.part, "message": record.message})
             continue
         if isinstance(one, ProvedTolerance) and one.doubts:
-            doubtful[f"item {record.item}, {record.part}"] = "; ".join(one.doubts)
+            doubtful[f"{called(record.item, record.subject.input)}, {record.part}"] = "; ".join(one.doubts)
         changes.setdefault(record.part, ChangeSummary()).take(record)
     chance = chance_level(store, name="plain")
     return ToleranceSummary(config, changes, len(inputs), records, errors, messages, doubtful, chance, seconds)

@@ -5,11 +5,11 @@ from typing import final
 import msgspec
 import torch
 
-from attribound.certification.reopen import open_field
 from attribound.changes.registry import parse_change
 from attribound.checks import FloatArray
+from attribound.runs.job import Job
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job, Work, class_of, model_of
+from attribound.runs.work import Work, class_of
 from attribound.tolerances.answer import Tolerance
 from attribound.tolerances.asker import Asker, Subjected
 
@@ -20,9 +20,10 @@ class Tolerating(Work):
 
     def __init__(self, job: Job) -> None:
         self.config = config = job.config
-        self.data = job.data()
+        opened = job.open()
+        self.data = opened.data
         self.asker = Asker(
-            open_field(config.subject, model_of(job, self.data.shape)),
+            opened.field,
             [parse_change(spec) for spec in config.changes],
             cosine=config.cosines,
             samples=config.samples,
@@ -31,6 +32,8 @@ class Tolerating(Work):
             reference=config.against,
             classes=self.data.classes,
             subject=config.subject,
+            model_sha256=opened.model_sha256,
+            batch=config.batch,
         )
         self._last: Subjected | None = None
 

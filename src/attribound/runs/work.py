@@ -3,54 +3,29 @@
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import final
 
 import msgspec
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, map_hash
 from attribound.certification.certifier import Certifier
-from attribound.certification.reopen import open_field, open_model
 from attribound.checks import FloatArray
-from attribound.data import Dataset, Unlabelled, open_data
+from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
-from attribound.fields.families import noisy
 from attribound.fields.precision import in_precision
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
-from attribound.runs.config import RunConfig
+from attribound.runs.job import Job
+from attribound.runs.luggage import Heading
 from attribound.runs.tasks import Outcome, Task
 
 _NOISY_COPIES = 32
-
-
-@final
-@dataclass(frozen=True)
-class Job:
-    """What a worker needs to begin.
-
-    Attributes:
-        config: the run.
-        trust: load programs (TorchScript, exported) too.
-        weights: the model's tensors, to be shared rather than loaded again; None: load them.
-        labelled: the labels of the data, where there are any, are the model's numbers.
-    """
-
-    config: RunConfig
-    trust: bool = False
-    weights: Mapping[str, Tensor] | None = None
-    labelled: bool = True
-
-    def data(self) -> Dataset:
-        """The run's data, with no labels but the model's."""
-        found = open_data(self.config.data)
-        return found if self.labelled else Unlabelled(found)
 
 
 class Work(ABC):
@@ -60,6 +35,8 @@ class Work(ABC):
     on how many workers there are.
     """
 
+    data: Dataset
+
     @abstractmethod
     def outcome(self, task: Task) -> Outcome:
         """Do one task."""
@@ -67,9 +44,11 @@ class Work(ABC):
     @final
     def run(self, task: Task) -> Outcome:
         """Do one task; whatever goes wrong with it becomes its record."""
-        started = time.perf_counter()
+        if isinstance(self.data, Heading):
+            self.data.hold(task)
+        started, name = time.perf_counter(), self.data.input_name(task.item)
         try:
-            return self.outcome(task)
+            return _named(self.outcome(task), name)
         except Exception as error:  # one bad input may not stop a run
             message = str(error) if isinstance(error, AttriboundError) else f"{type(error).__name__}: {error}"
             return Outcome(
@@ -77,6 +56,7 @@ class Work(ABC):
                 Failure(
                     item=task.item,
                     part=task.part,
+                    input=name,
                     message=" ".join(message.split()) or type(error).__name__,
                     seconds=time.perf_counter() - started,
                     passing=isinstance(error, MemoryError)
@@ -86,27 +66,37 @@ class Work(ABC):
             )
 
 
+def _named(outcome: Outcome, name: str) -> Outcome:
+    """The outcome of an input that people call so."""
+    record = outcome.record
+    if isinstance(record, Failure):
+        return outcome
+    subject = msgspec.structs.replace(record.subject, input=name)
+    return replace(outcome, record=msgspec.structs.replace(record, subject=subject))
+
+
 @final
 class Worker(Work):
     """Certifies inputs one by one."""
 
     def __init__(self, job: Job) -> None:
         self.config = config = job.config
-        self.data = job.data()
-        self.model = model_of(job, self.data.shape)
-        self.noise = parse_noise(config.noise, config.units)
-        field = open_field(config.subject, self.model)
+        opened = job.open()
+        self.data, self.noise = opened.data, parse_noise(config.noise, config.units)
         self.certifier = Certifier(
-            field,
+            opened.field,
             noise=self.noise,
+            changes=config.together,
             samples=config.samples,
             alpha=config.alpha,
             **config.asked,
             epsilons=config.epsilons,
             cosines=config.cosines,
-            features=_names(field, self.data, config.device),
+            features=_names(opened.field, self.data, config.device),
             classes=self.data.classes,
             subject=config.subject,
+            model_sha256=opened.model_sha256,
+            batch=config.batch,
         )
         self.target = class_of(config.target)
 
@@ -144,7 +134,8 @@ class Worker(Work):
         """Share of noisy copies that are classified as labelled."""
         generator = stream(Purpose.ACCURACY, self.config.seed, item, 0, x.device)
         with torch.no_grad():
-            logits = forward(self.bounded.model, noisy(x, self.noise, _NOISY_COPIES, generator))
+            family = self.certifier.family(x, label)
+            logits = forward(self.bounded.model, family.inputs(family.noise(self.noise, _NOISY_COPIES, generator)))
         return float((logits.argmax(dim=1) == label).double().mean())
 
 
@@ -161,16 +152,6 @@ def _names(field: Bounded, data: Dataset, device: str) -> tuple[str, ...]:
     with torch.enable_grad():
         size = field.attribute(rows, 0, generator=torch.Generator(device).manual_seed(0))[0].numel()
     return data.features if size == len(data.features) else ()
-
-
-def model_of(job: Job, shape: Sequence[int]) -> nn.Module:
-    """The run's model, with the weights that workers share, where it runs."""
-    model = open_model(job.config.subject, shape, trust=job.trust)
-    if job.weights is not None and not isinstance(model, torch.jit.ScriptModule):
-        model.load_state_dict(dict(job.weights), assign=True)
-        for parameter in model.parameters():
-            parameter.requires_grad_(False)
-    return model.to(job.config.device)
 
 
 def cores() -> int:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from attribound.runs.job import Job
 from attribound.runs.tolerating import Tolerating
-from attribound.runs.work import Job, Work, Worker
+from attribound.runs.work import Work, Worker
 
 _WORKERS: dict[str, Callable[[Job], Work]] = {"certify": Worker, "tolerance": Tolerating}
 

@@ -55,12 +55,14 @@ def try_all(along: Along, plain: FloatArray, label: int) -> Tried:
     cosines, kept, witness = [], [], Witness(0)
     for part in t.split(_CHUNK):
         seen = along.look(part, stream(Purpose.SCAN, 0, device=along.x.device), witness)
+        if seen.maps.shape[1] != len(plain):
+            raise FieldError(f"expected maps of {len(plain)} numbers, as the plain one, got {seen.maps.shape[1]}")
         cosines.append(cosines_with(seen.maps.numpy(), plain))
         kept.append((seen.classes == label).numpy())
     witness.check()
     places = change.places(t).double().numpy()
-    if (places == 0).any():
-        raise ArgumentError(f"expected every alternative of {change.name} to be a change, got place 0")
+    if (places == 0).any() or not np.isfinite(places).all():
+        raise ArgumentError(f"expected every alternative of {change.name} at a finite place other than 0, got {places}")
     return Tried(t, places, np.concatenate(cosines), np.concatenate(kept))
 
 

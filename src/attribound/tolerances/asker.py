@@ -18,6 +18,7 @@ from attribound.changes.base import Change, Continuous, Finite
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
+from attribound.fields.exchange import check_unchanged, refuse
 from attribound.fields.relative import packed_reference
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import input_bytes, input_hash, model_hash
@@ -76,6 +77,7 @@ class Asker:
         batch: int | None = None,
         classes: Sequence[str] = (),
         subject: Subject | None = None,
+        model_sha256: str | None = None,
     ) -> None:
         """Check what is asked.
 
@@ -90,6 +92,7 @@ class Asker:
             batch: most rows per model call.
             classes: names of the classes, so that a target may be a name.
             subject: how the model and the data were named, for the records.
+            model_sha256: the model's hash, from who has just taken it; None: it is taken here.
         """
         self.field = check_field(field)
         self.changes = {change.name: change for change in changes}
@@ -101,7 +104,8 @@ class Asker:
         self.windows = check_windows(changes, window)
         self.batch = None if batch is None else int(check.count("batch", batch))
         self.classes = tuple(classes) or class_names(self.field.model)
-        self.subject, self.weights = subject or Subject(), model_hash(self.field.model)
+        self.subject = subject or Subject()
+        self.weights = model_hash(self.field.model) if model_sha256 is None else model_sha256
 
     def look(
         self, x: Tensor, target: AskedTarget = None, *, seed: int | None = None, item: int = 0, label: int | None = None
@@ -140,9 +144,20 @@ class Asker:
             answer = scanned_answer(scan, Question(self.cosines, share, self.reference, about.plain), progress)
         else:
             answer = exact_answer(along, plain=about.plain, label=about.prediction, cosines=self.cosines)
+        if lines := answer.evidence.problems():
+            raise ArgumentError(f"{name} does not count its changes in order: {lines[0]}")
+        self._look_again(about)
         record = self._record(change, about, answer)
         record = msgspec.structs.replace(record, seconds=time.perf_counter() - started)
         return Tolerance(record, answer.broken, answer.shown, answer.angles)
+
+    def _look_again(self, about: Subjected) -> None:
+        """Raise if the unchanged input gets another class or map than before its changes were tried."""
+        seen = look_at(self.field.model, about.x)
+        if seen.prediction != about.prediction:
+            refuse(self.field, "unsteady")
+        plain = _plain(self.field, about.x, about.target, about.seed, about.item)
+        check_unchanged(self.field, about.plain[None], plain[None])
 
     def _record(self, change: Change, about: Subjected, answer: Answer) -> ToleranceRecord:
         known, digest = answer.evidence, input_hash(about.x)
@@ -240,6 +255,8 @@ def _independent(field: Bounded, change: Change, about: Subjected) -> Bounded:
     else:
         assert isinstance(change, Finite)
         t = change.alternatives(about.x)[:count]
+        if not len(t):
+            raise ArgumentError(f"expected at least one alternative of {change.name}, got none")
     return independent(along, t, stream(Purpose.PROBE, 0, device=about.x.device)).field
 
 

@@ -18,12 +18,21 @@ Interval = tuple[float, float] | None
 SHARES: Final = MappingProxyType({"reach": 0.85, "class": 0.1, "curve": 0.02})
 """Parts of a scanned change's alpha; the rest is kept for statements that come later."""
 
+WINDOW = 1 / 8
+"""Half-width of a scan's windows over the range unless told otherwise: a wide window makes reach out of nothing."""
+
 MARGIN = 1e-6
 """Cosines this near to what was asked count as failed: they hang on rounding."""
 
 
 class Evidence(ABC):
-    """From facts to answers."""
+    """From facts to answers.
+
+    Attributes:
+        values: where it looked, as people count it.
+    """
+
+    values: FloatArray
 
     @abstractmethod
     def reaches(self, cosines: tuple[float, ...], alpha: float) -> Mapping[float, Interval]:
@@ -86,7 +95,7 @@ class Listed(Evidence):
         if (np.abs(self.cosines) > 1).any() or (self.places == 0).any():
             return ["its list has a cosine beyond 1, or an alternative that is no change"]
         order = np.argsort(np.append(self.places, 0.0), kind="stable")
-        if (np.diff(np.append(self.values, self.zero)[order]) < 0).any():
+        if not (np.diff(np.append(self.values, self.zero)[order]) >= 0).all():
             return ["its values are not in the order of their places"]
         return []
 
@@ -98,7 +107,10 @@ class Listed(Evidence):
     def _interval(self, holds: npt.NDArray[np.bool_]) -> Interval:
         left, right = reach_of_places(self.places, holds)
         high = self._shown(right)
-        return (0.0 - high if self.sizes else self._shown(left)), high
+        low = 0.0 - high if self.sizes else self._shown(left)
+        failing = self.values[~holds]
+        # No compression is shown as quality 100: where that quality fails, the interval of no change would name it.
+        return None if ((failing >= low) & (failing <= high)).any() else (low, high)
 
     def _shown(self, place: float) -> float:
         return self.zero if place == 0 else float(self.values[self.places == place][0])
@@ -129,7 +141,7 @@ class Scanned(Evidence):
     def problems(self) -> list[str]:
         """What no scan can have found, and values that are not in order."""
         found = self.scan.problems()
-        if not found and (self.values.shape != self.scan.along.shape or (np.diff(self.values) < 0).any()):
+        if not found and not (self.values.shape == self.scan.along.shape and (np.diff(self.values) >= 0).all()):
             found.append("its values are not in the order of its positions")
         return found
 

@@ -18,7 +18,7 @@ from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling.listed import cosines_with
 from attribound.sampling.scan import Progress, Scan
 from attribound.tolerances.answer import Answer, Break, inward
-from attribound.tolerances.evidence import SHARES, Scanned
+from attribound.tolerances.evidence import SHARES, WINDOW, Scanned
 
 _BREAK_DRAWS = 64
 _BREAK_STEPS = (0.0, 0.02, 0.05, 0.1)
@@ -129,8 +129,8 @@ class _Search:
 
 
 def default_window(change: Continuous) -> float:
-    """An eighth of the range: a wide window makes reach out of nothing."""
-    return max(change.high, -change.low) / 8
+    """A part of the range."""
+    return max(change.high, -change.low) * WINDOW
 
 
 def checked_window(change: Continuous, shown: float) -> float:

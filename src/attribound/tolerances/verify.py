@@ -14,7 +14,7 @@ def problems(record: ToleranceRecord) -> list[str]:
     try:
         evidence = record.evidence()
         found = evidence.problems() or _out_of_range(record, evidence)
-        found = found or [*_overstatements(record, evidence), *_about_breaks(record, evidence)]
+        found = found or [*overstatements(record, evidence), *_about_breaks(record, evidence)]
     except (ValueError, ArithmeticError, KeyError) as error:
         found = [f"nothing can be derived from its facts: {error}"]
     if record.seal and record.seal != seal_of(record):
@@ -68,7 +68,7 @@ def _same_subject(record: ToleranceRecord) -> bool:
     )
 
 
-def _overstatements(record: ToleranceRecord, evidence: Evidence) -> list[str]:
+def overstatements(record: ToleranceRecord, evidence: Evidence) -> list[str]:
     """Intervals that are wider than what the facts give."""
     derived = evidence.reaches(record.cosines, record.alpha)
     pairs = {f"cosine {exact_text(cosine)}": (record.reach(cosine), derived[cosine]) for cosine in record.cosines}

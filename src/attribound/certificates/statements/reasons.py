@@ -11,6 +11,7 @@ from attribound.bounds.orders import Orders
 from attribound.certificates.answers import StatedReason
 from attribound.certificates.statements.base import ASSUMED, Asking, Option, Statement
 from attribound.errors import ArgumentError, StoredDataError
+from attribound.frames import to_frame
 from attribound.rounding import round_down
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ class Reasons:
         """Names of those that stay among the k largest after any change up to epsilon."""
         wanted = float(check.non_negative("epsilon", epsilon))
         return tuple(name for name, reach in zip(self.names, self.stays, strict=True) if reach > 0 and reach >= wanted)
+
+    def to_frame(self) -> Any:
+        """A `pandas.DataFrame`: each reason, up to which epsilon it stays, and stays above the next."""
+        columns = zip(self.names, self.stays, self.leads, strict=True)
+        return to_frame({"reason": name, "stays": stays, "above the next": lead} for name, stays, lead in columns)
 
     def stated(self) -> tuple[StatedReason, ...]:
         """As records keep them."""

@@ -90,7 +90,7 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
 def _payload(run: Collected, verdict: Verdict, shown: dict[int, Any], noun: str, name: str) -> dict[str, Any]:
     """Everything that the scripts read; rows are numbered as the table holds them."""
     proofs, place = run.proofs, {row: number for number, row in enumerate(run.kept)}
-    columns = ("item", "label", "prediction", "status", "rule", "note")
+    columns = ("item", "input", "label", "prediction", "status", "rule", "note")
     rows: dict[str, Any] = {key: [getattr(run.rows[row], key) for row in run.kept] for key in columns}
     return {
         "rows": rows

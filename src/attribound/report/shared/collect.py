@@ -189,7 +189,7 @@ def _derived(rows: Sequence[Row], proofs: Proofs) -> list[Row]:
     return [
         row
         if row.status == "error" or proofs.anything[at]
-        else Row(row.item, row.label, row.prediction, "uncertified", "", row.note)
+        else Row(row.item, row.label, row.prediction, "uncertified", "", row.note, row.input)
         for at, row in enumerate(rows)
     ]
 

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 
 from attribound.certificates.record import Failure
+from attribound.runs.job import Job
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job
 
 Stop = Callable[[], bool]
 

@@ -14,8 +14,9 @@ import torch
 
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
 from attribound.runs.engines.parents import deaf, die_with
+from attribound.runs.job import Job
 from attribound.runs.tasks import Outcome, Task
-from attribound.runs.work import Job, Work
+from attribound.runs.work import Work
 from attribound.runs.workers import worker_of
 from attribound.threads import limited
 

@@ -5,7 +5,7 @@ const LAID = ["plain", "smoothed", "attacked"];
 let current = [], shownCards = CARDS, page = 0, opened = null;
 
 function title(row) {
-  return `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${rows.item[row]}: ${className(rows.label[row])}`;
+  return `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${rows.item[row]}${rows.input[row] ? ` (${rows.input[row]})` : ""}: ${className(rows.label[row])}`;
 }
 
 function claim(row) {

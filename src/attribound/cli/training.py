@@ -199,9 +199,8 @@ def tune(
     _check_levels(level or ())
     target, source = None if out is None else check_target(out), open_data(data)
 
-    def plain(network: "Network") -> "Field":
-        made = make_field(network, method, bound, maps=maps or None, units=units_of(source.scale))
-        return _in_precision(made, precision)
+    def plain(net: "Network") -> "Field":
+        return _in_precision(make_field(net, method, bound, maps=maps or None, units=units_of(source.scale)), precision)
 
     network = load_model(model, arch, trust=trust_model)
     check_columns(source.features, network, model)

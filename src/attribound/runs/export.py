@@ -124,14 +124,13 @@ def _as_text(value: Any) -> Any:
 
 def _latex(store: Store, rows: Rows) -> Iterator[str]:
     """A booktabs table of what each input was certified for, or of how far each change is proved."""
+    if store.config.columns is not None:
+        return columns_export.latex(store)
     return _latex_reaches(store) if store.config.kind == "tolerance" else _latex_certificates(store)
 
 
 def _latex_certificates(store: Store) -> Iterator[str]:
     config = store.config
-    if config.columns is not None:
-        yield from columns_export.latex(store)
-        return
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
     yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
     yield " & ".join(["item", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"

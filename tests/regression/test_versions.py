@@ -18,3 +18,4 @@ def test_the_numbers_are_those_of_the_last_version() -> None:
     done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "14 certificates" in done.stdout
+    print(done.stdout)  # pytest -rP shows what differs within its tolerance

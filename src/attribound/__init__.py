@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attribound.changes import Blur as Blur
     from attribound.changes import Brightness as Brightness
     from attribound.changes import Contrast as Contrast
+    from attribound.changes import Explanations as Explanations
     from attribound.changes import Flip as Flip
     from attribound.changes import Gamma as Gamma
     from attribound.changes import HiddenWord as HiddenWord
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from attribound.changes import Rotation as Rotation
     from attribound.changes import Saturation as Saturation
     from attribound.changes import Shift as Shift
+    from attribound.changes import Together as Together
     from attribound.changes import Warmth as Warmth
     from attribound.changes import Zoom as Zoom
     from attribound.changes import register_change as register_change
@@ -95,7 +97,9 @@ _HOMES = {
     "Sheet": "tolerances.sheet",
     "tolerance": "tolerances.ask",
     **dict.fromkeys(("Rotation", "Zoom", "Contrast", "Gamma", "Blur", "Saturation", "Brightness"), "changes"),
-    **dict.fromkeys(("Warmth", "Shift", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"),
+    **dict.fromkeys(
+        ("Explanations", "Warmth", "Shift", "Together", "Jpeg", "Flip", "HiddenWord", "ResizeMethod"), "changes"
+    ),
     **dict.fromkeys(("Gaussian", "UniformBall"), "noise"),
     **dict.fromkeys(("Saliency", "IntegratedGradients", "Field", "Explanation"), "fields"),
     **dict.fromkeys(("Function", "Shap"), "fields"),

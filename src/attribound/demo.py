@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,8 @@ from attribound.certificates.finding import Finding
 from attribound.certificates.record import Failure, encode
 from attribound.certification.reopen import Opener
 from attribound.errors import AttriboundError, StoredDataError
+from attribound.fields.base import RunIn
+from attribound.fields.precision import advice
 from attribound.files import write_whole
 from attribound.progress import Stages
 from attribound.report.figures import plots
@@ -96,7 +98,15 @@ def digits(*, items: int, samples: int, alpha: float, seed: int) -> dict[str, Ru
     return {**{kind: config(kind) for kind in LAWS}, "patches": patches}
 
 
-def photos(weights: Path, *, items: int | None = None, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
+def photos(
+    weights: Path,
+    *,
+    items: int | None = None,
+    samples: int,
+    alpha: float,
+    seed: int,
+    precision: RunIn = "float32",
+) -> dict[str, RunConfig]:
     """The first of the shipped photographs, or all: centred Grad-CAM of an unmodified ImageNet network, with cells."""
     return {
         "photos": RunConfig(
@@ -105,6 +115,7 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
             data="photos",
             attribution="gradcam",
             maps=("centred",),
+            precision=precision,
             noise="gaussian:0.1",
             samples=samples,
             asked={"cells": list(CELLS)},
@@ -117,7 +128,11 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
 
 @limited(1)
 def run_demo(
-    out: Path, configs: Mapping[str, RunConfig], progress: Stages, attacked: str = ""
+    out: Path,
+    configs: Mapping[str, RunConfig],
+    progress: Stages,
+    attacked: str = "",
+    say: Callable[[str], None] = lambda line: None,
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
 
@@ -126,13 +141,14 @@ def run_demo(
         configs: the runs, by the names of their folders.
         progress: called with (what, images done, images in all).
         attacked: which of them is attacked.
+        say: told, in a line, what may be done better here.
 
     Returns:
         The runs and the JSON summary.
     """
     started = time.perf_counter()
     for name, config in configs.items():
-        _certify(out / name, config, progress)
+        _certify(out / name, config, progress, say)
     findings = _attack_a_few(out / attacked, progress) if attacked else []
     runs = [_read(out / name) for name in configs]
     reports = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
@@ -147,9 +163,13 @@ def run_demo(
     return runs, summary
 
 
-def _certify(folder: Path, config: RunConfig, progress: Stages) -> None:
+def _certify(folder: Path, config: RunConfig, progress: Stages, say: Callable[[str], None]) -> None:
     """An ordinary run in place of the last demo's."""
-    config, job = prepare(config)
+    config, job = prepare(config, say=say)
+    if config.arch == PHOTO_ARCH and config.precision == "float32":
+        opened = job.open()
+        if line := advice(opened.field, opened.data.input(0)):
+            say(line)
     if is_run(folder):
         _remove_old(folder)
     with Store.create(folder, config) as store:

@@ -209,7 +209,7 @@ class Attack(ABC):
         return AttackResult(
             method=self.name,
             epsilon=problem.epsilon,
-            delta=attacked.shift.to(problem.family.x.dtype),
+            delta=attacked.shift.to(problem.family.origin.dtype),
             length=problem.budget.size(attacked.shift.cpu().numpy()),
             score=rescore(problem.family, attacked, problem.noise, self.rescore_samples, seed),
             shape=problem.shape,
@@ -273,7 +273,7 @@ def make_problem(family: Family, noise: Noise | None, epsilon: float, *, samples
         reference=View(family, noise, samples).map(stream(Purpose.REFERENCE, seed, device=x.device)),
         shape=tuple(family.explain(zeros, generator=generator).maps.shape[1:]),
         label=family.prediction(),
-        budget=PLAIN if noise is None else noise.budget,
+        budget=PLAIN if noise is None else family.budget(noise),
     )
 
 

@@ -98,13 +98,13 @@ def load_case(path: Path) -> Case:
 
 def replay(case: Case, opened: Opened, *, samples: int = REPLAY_SAMPLES, seed: int = REPLAY_SEED) -> Replay:
     """Score a case again on the subject that it is about."""
-    certificate, x = case.certificate, opened.x
-    if case.delta.shape != x.shape:
-        raise StoredDataError(
-            f"the case holds a change of shape {tuple(case.delta.shape)} for an input {tuple(x.shape)}"
-        )
+    certificate = case.certificate
     family = opened.family(certificate.target)
-    changed = family.at(case.delta.to(x))
+    if case.delta.shape != family.origin.shape:
+        raise StoredDataError(
+            f"the case holds a change of shape {tuple(case.delta.shape)} for parameters {tuple(family.origin.shape)}"
+        )
+    changed = family.at(case.delta.to(family.origin))
     length = certificate.evidence.budget.size(changed.shift.cpu().numpy())
     score = rescore(family, changed, opened.noise, samples, seed)
     # The claim is derived anew: a stored cosine is only a number.

@@ -10,12 +10,13 @@ from attribound.attacks.base import Attack, AttackResult, Problem, make_problem
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import LARGEST_FACTOR, Finding
 from attribound.certification.arguments import check_field
+from attribound.certification.reopen import together_of
 from attribound.errors import ArgumentError, UnfitError
 from attribound.fields.base import Field, innermost
-from attribound.fields.families import Around
 from attribound.fields.precision import in_precision
 from attribound.hashes import input_hash, model_hash
 from attribound.noise import NoiseOf
+from attribound.sampling.along import family_of
 
 Say = Callable[[str], None]
 
@@ -59,12 +60,12 @@ def challenge(
     field = in_precision(check_field(field), record.subject.precision)
     if (model_hash(innermost(field).model), input_hash(x)) != (record.model_sha256, record.input_sha256):
         raise ArgumentError("expected the model and the input that were certified: their hashes differ")
+    family = family_of(field, certificate.target, x.detach(), together_of(record.subject))
     start = max(certificate.max_epsilon(cosine), 1e-3 * certificate.law.value)
     noise = NoiseOf(type(certificate.law), certificate.law.value, certificate.evidence.budget)
-    problem = make_problem(Around(field, certificate.target, x.detach()), noise, start, seed=seed)
+    problem = make_problem(family, noise, start, seed=seed)
     fitting, skipped = _fitting(problem, attacks, progress)
     worst = _worst(problem, fitting, seed, progress)
-    single = [replace(one, restarts=1) for one in fitting]
     finding = Finding(
         item=certificate.item,
         epsilon=start,
@@ -73,7 +74,7 @@ def challenge(
         worst_most=worst.score.cosine_most,
         length=worst.length,
         method=worst.method,
-        broken_at=_broken_at(problem, single, cosine, seed, progress) if measure_tightness else None,
+        broken_at=_broken_at(problem, fitting, cosine, seed, progress) if measure_tightness else None,
         label_kept=worst.label_kept,
         assumed=certificate.assumed,
         seed=seed,
@@ -112,7 +113,11 @@ def _worst(problem: Problem, attacks: Sequence[Attack], seed: int, progress: Say
 
 
 def _broken_at(problem: Problem, attacks: Sequence[Attack], cosine: float, seed: int, progress: Say) -> float | None:
-    """Double epsilon until an attack reaches the cosine, then bisect; a change found counts at its own length."""
+    """Double epsilon until an attack reaches the cosine, then bisect; a change found counts at its own length.
+
+    Every method starts once.
+    """
+    attacks = [replace(one, restarts=1) for one in attacks]
     low, high, broken = problem.epsilon, problem.epsilon, None
     while broken is None and high < LARGEST_FACTOR * problem.epsilon:
         low, high = high, 2 * high

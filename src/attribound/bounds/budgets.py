@@ -4,6 +4,7 @@ A change has parameters t, and t = 0 is no change. A budget's units say how much
 parameter whose unit is 0 does not move. Laws of noise live in unit coordinates t / units and know nothing of units.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -23,9 +24,12 @@ class Budget:
 
     Attributes:
         units: how much of each parameter counts as one; None: 1 for all.
+        changes: where parameters are not the input's own numbers, the changes that they are amounts of, as people type
+            them: the amount that is typed counts as one.
     """
 
     units: tuple[float, ...] | None = None
+    changes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.units is not None and not check.non_negative("scale", self.units).any():
@@ -64,11 +68,23 @@ class Budget:
     @property
     def measure(self) -> str:
         """What a size counts, in words: it stands after "the change's" or "whose", wherever epsilon is explained."""
+        if self.changes:
+            return f"l2 length in units of {_listed(self.changes)}"
         return "l2 size" if self.units is None else "size in units of each feature"
 
     def words(self, size: str) -> str:
         """The changes up to a size (already rounded) in a phrase, e.g. "change of l2 size up to 0.18"."""
+        if self.changes:
+            names = _listed([spec.partition(":")[0] for spec in self.changes])
+            return (
+                f"combination of {names} whose sizes, in units of {_listed(self.changes)}, have l2 length up to {size}"
+            )
         return f"change of {self.measure} up to {size}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Words with commas and an "and"."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 PLAIN = Budget()

@@ -218,7 +218,7 @@ class Certificate:
 
     @property
     def dim(self) -> int:
-        """Number of input features."""
+        """Number of input features; of changes, where noise is on their amounts."""
         return self.record.dim
 
     @property

@@ -71,7 +71,7 @@ def explain(certificate: "Certificate", cosine: float, epsilon: float) -> str:
 def _counted(certificate: "Certificate", before: str) -> str:
     """What epsilon counts, where it is not the plain size of the change."""
     budget = certificate.evidence.budget
-    return "" if budget.units is None else f"{before}epsilon is the change's {budget.measure}"
+    return "" if budget.units is None and not budget.changes else f"{before}epsilon is the change's {budget.measure}"
 
 
 def unfaithful(fidelity: float | None, least: float) -> str:

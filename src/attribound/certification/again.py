@@ -23,6 +23,7 @@ from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded, bounded
 from attribound.noise import Noise
 from attribound.sampling import Around, AtPoint
+from attribound.sampling.along import Along
 from attribound.sampling.draws import predicted
 from attribound.sampling.votes import BoolArray, mark_cells
 
@@ -65,7 +66,7 @@ def sample_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) -
     differences = compare(stored, again)
     if not differences:
         return Again([], [])
-    family = Around(certifier.field, record.target, x)
+    family = certifier.family(x, record.target)
     precision = measure(again.record, family, AtPoint(noise, record.seed, record.item, classes=True))
     if precision.relative > _MOST:
         why = f"rounding moves each of its draws by {precision.apart:.2g} of the limit: too much to compare anything"
@@ -75,7 +76,7 @@ def sample_again(stored: Certificate, field: Bounded, x: Tensor, noise: Noise) -
     return Again(left, [f"{one} {why}" for one in differences if one not in left])
 
 
-def measure(record: Record, family: Around, design: AtPoint) -> Precision:
+def measure(record: Record, family: Around | Along, design: AtPoint) -> Precision:
     """Compute the draws of a record otherwise, and see how far they differ.
 
     Args:
@@ -96,7 +97,7 @@ def measure(record: Record, family: Around, design: AtPoint) -> Precision:
     return tally.result(bounded(family.field).limit)
 
 
-def _in_float64(family: Around, design: AtPoint) -> Around:
+def _in_float64(family: Around | Along, design: AtPoint) -> Around | Along:
     """The same family in float64; itself where the model does not allow that, or is rounded on purpose."""
     if family.field.precision != "float32":
         return family
@@ -105,7 +106,7 @@ def _in_float64(family: Around, design: AtPoint) -> Around:
         if not isinstance(field.model, nn.Module):
             return family
         field.model.double()
-        wide = replace(family, field=field, x=family.x.double())
+        wide = replace(family.over(field), x=family.x.double())
         shifts, generator = next(design.shifts(wide, 2))
         design.explain(wide, shifts, _same(generator))
     except _UNSUITABLE:
@@ -114,20 +115,28 @@ def _in_float64(family: Around, design: AtPoint) -> Around:
 
 
 def _otherwise(
-    family: Around, precise: Around, design: AtPoint, shifts: Tensor, generator: torch.Generator
+    family: Around | Along, precise: Around | Along, design: AtPoint, shifts: Tensor, generator: torch.Generator
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Maps and logits of the same inputs, in float64 and with inputs that differ in their last digits."""
-    points, digit = family.inputs(shifts), torch.finfo(family.x.dtype).eps
-    size = points.double().flatten(1).square().mean(dim=1).sqrt().view(-1, *[1] * (points.ndim - 1))
-    noise = torch.Generator(points.device).manual_seed(0)
+    noise = torch.Generator(shifts.device).manual_seed(0)
     for number in range(_MOVES + 1):
-        moved = points.double()
-        if number:
-            steps = torch.randn(points.shape, generator=noise, dtype=torch.float64, device=points.device)
-            moved = moved + 2 * digit * size * steps
-        maps, logits = design.explain(precise, moved - family.x.double(), _same(generator))
+        if isinstance(family, Around):
+            points = family.inputs(shifts)
+            moved = _jolted(points, noise) if number else points.double()
+            maps, logits = design.explain(precise, moved - family.x.double(), _same(generator))
+        else:
+            start = _jolted(family.x[None], noise)[0] if number else family.x
+            other = replace(precise, x=start.to(precise.x.dtype))
+            maps, logits = design.explain(other, shifts, _same(generator))
         assert logits is not None
         yield maps, logits
+
+
+def _jolted(points: Tensor, noise: torch.Generator) -> Tensor:
+    """Inputs (B, ...) in float64, moved by about their last digits."""
+    size = points.double().flatten(1).square().mean(dim=1).sqrt().view(-1, *[1] * (points.ndim - 1))
+    steps = torch.randn(points.shape, generator=noise, dtype=torch.float64, device=points.device)
+    return points.double() + 2 * torch.finfo(points.dtype).eps * size * steps
 
 
 def _same(generator: torch.Generator) -> torch.Generator:

@@ -32,6 +32,8 @@ from attribound.certification.method import answer
 from attribound.certification.recording import Request
 from attribound.certification.request import Until, again, names_of, question_of
 from attribound.certification.suspicions import Returned, bright_pixels, check_columns, check_returned, returned_by
+from attribound.changes.base import Change
+from attribound.changes.together import Together
 from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field, Model, innermost
 from attribound.fields.bounded import Bounded, bounded
@@ -43,6 +45,7 @@ from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.sampling import Around, AtPoint, Plan, TopK
+from attribound.sampling.along import Along, family_of
 from attribound.threads import limited
 
 
@@ -52,7 +55,10 @@ class Certifier:
 
     Args:
         field: a bounded attribution, e.g. `Unit(Saliency(model))`.
-        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of the inputs.
+        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of the inputs, or of the changes.
+        changes: what happens to inputs, e.g. ("rotation:10", "zoom:10%"), one after the other: noise is then on the
+            amounts, epsilon is the length of all amounts together, and each counts the amount that it names; empty:
+            noise is on the inputs themselves.
         samples: the most noise draws per input (two draws, or two blocks of a random path, are always taken).
         alpha: with probability at least 1 - alpha everything an input's certificate says is true.
         until: stop sampling as soon as this is proved or cannot be within `samples`: (cosine, epsilon), or
@@ -79,6 +85,7 @@ class Certifier:
         field: Field,
         *,
         noise: Noise,
+        changes: Sequence[Change | str] = (),
         samples: int = 4096,
         alpha: float = 1e-3,
         until: Until = None,
@@ -96,6 +103,7 @@ class Certifier:
     ) -> None:
         check_noise(noise)
         self.field, self.noise, self.purpose = with_precision(check_field(field), precision), noise, purpose
+        self.changes = Together(changes) if changes else None
         self.plan = Plan(
             samples=int(check.count("samples", samples)), alpha=float(check.alpha(alpha)), until=question_of(until)
         )
@@ -154,7 +162,7 @@ class Certifier:
         for statement in self.statements:
             statement.check_size(plain.numel())
         request = Request(
-            family=Around(self.field, chosen, x),
+            family=self.family(x, chosen),
             design=AtPoint(self.noise, chosen_seed, item, self.purpose, self.batch, classes=True),
             plan=self.plan,
             statements=self.statements,
@@ -170,10 +178,14 @@ class Certifier:
         check_unchanged(self.field, peek.logits, look_at(self.field.model, x).logits)
         return certificate
 
+    def family(self, x: Tensor, target: int) -> Around | Along:
+        """The maps that are certified: around an input, or after combinations of changes."""
+        return family_of(self.field, target, x, self.changes, self.batch)
+
     def _probe(self, x: Tensor, target: int, seed: int, item: int) -> None:
         """Check once per shape of input that rows do not see each other; where maps do, they come row by row."""
         if self._probed != tuple(x.shape):
-            generator, family = stream(Purpose.PROBE, seed, item, 0, x.device), Around(self.field, target, x)
+            generator, family = stream(Purpose.PROBE, seed, item, 0, x.device), self.family(x, target)
             shifts = family.noise(self.noise, probe_rows(self.field), generator)
             self.field = bounded(independent(family, shifts, generator).field)
             self._returned = returned_by(innermost(self.field).model, x, family.inputs(shifts))
@@ -207,19 +219,20 @@ def certify(
         field: a bounded attribution, e.g. `Unit(Saliency(model))`; or a model, with `method`.
         x: one input: a tensor or array of any shape, a picture file, an opened picture; `certify_batch` takes a batch.
         target: class to explain, by number or name; None: the predicted class.
-        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x.
+        noise: `UniformBall(radius)` or `Gaussian(sigma)`, in the units of x, or of `changes`.
         method: of a model given as `field`, as after `--attribution`: "saliency", "gradcam", ...; its maps are scaled
             to length 1 (`Unit`).
         transform: makes a tensor of a picture, in place of our own reading.
         seed: seed of the draws; None: one that follows from the input.
         item: number of the input; draws depend on (seed, item).
         progress: True for a bar, or a function that is called with (samples done, samples planned).
-        settings: as for `Certifier`: `samples` (4,096 draws at most), `alpha` (0.001: with probability at least
-            1 - alpha everything the certificate says is true), `until` ((cosine, epsilon) or `TopK(k)`: stop sampling
-            once that is decided), `cells` (fractions of the map, e.g. (0.5, 0.3)), `reasons` (how many of the largest
-            features), `features` (names of the map's cells), `classes` (names of the classes), `batch` (most rows per
-            model call), `precision` ("bfloat16": of the model), `threads` (1 as in runs; more may help a large
-            network on an idle machine; None: as torch is set).
+        settings: as for `Certifier`: `changes` (("rotation:10", "zoom:10%"): noise on amounts of changes), `samples`
+            (4,096 draws at most), `alpha` (0.001: with probability at least 1 - alpha everything the certificate says
+            is true), `until` ((cosine, epsilon) or `TopK(k)`: stop sampling once that is decided), `cells` (fractions
+            of the map, e.g. (0.5, 0.3)), `reasons` (how many of the largest features), `features` (names of the map's
+            cells), `classes` (names of the classes), `batch` (most rows per model call), `precision` ("bfloat16": of
+            the model), `threads` (1 as in runs; more may help a large network on an idle machine; None: as torch is
+            set).
     """
     chosen, given_x = given(field, x, method, transform)
     prepared = Certifier(chosen, noise=noise, **{"intervals": True, **settings})
@@ -262,6 +275,7 @@ def certify_batch(
 def certifier_of(record: Record, field: Bounded, noise: Noise) -> Certifier:
     """What made a record, or would make it again."""
     asked, field = again(Certificate(record)), in_precision(field, record.subject.precision)
+    asked["changes"] = record.subject.changes or ()
     return Certifier(field, noise=noise, samples=record.budget, alpha=record.alpha, subject=record.subject, **asked)
 
 

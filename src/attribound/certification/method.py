@@ -84,11 +84,12 @@ class _State:
     """The statistics of one estimate."""
 
     def __init__(self, family: Family, design: AtPoint, plan: Plan, statistics: Sequence[Statistic], size: int) -> None:
-        self._field, self._noise, self._plan, self._statistics = bounded(family.field), design.noise, plan, statistics
+        self._field, self._plan, self._statistics = bounded(family.field), plan, statistics
+        self._budget, self._stated = family.budget(design.noise), {type(fact): fact for fact in family.stated}
         self.norm = next(one for one in statistics if isinstance(one, Norm))
         self.planned = max(plan.samples // self._field.block, 2)
         self.looks = plan.looks(math.ceil(self.planned / design.chunk_rows(family, self.planned)))
-        self._law = self._noise.law(family.origin.numel())
+        self._law = design.noise.law(family.origin.numel())
         self._setting = Setting(size, self._field.limit, self.planned, self._law, self._field.block, plan.alpha)
 
     def collect(self, draws: Draws, *, first: bool) -> None:
@@ -106,8 +107,7 @@ class _State:
             judge = one.hope if hoping else one.prove
             if (fact := judge(self._plan.share(one, look), facts)) is not None:
                 facts[type(fact)] = fact
-        stated = {type(fact): fact for fact in self._field.stated}
-        return Evidence(self._law, self._field.limit, {**facts, **stated}, self._noise.budget)
+        return Evidence(self._law, self._field.limit, {**facts, **self._stated}, self._budget)
 
     def decide(self, question: Question, look: int) -> Stopped:
         """Whether the question is proved, out of reach within the budget, or still open."""

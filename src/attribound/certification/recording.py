@@ -19,6 +19,7 @@ from attribound.fields.families import Around
 from attribound.fields.relative import packed_reference
 from attribound.hashes import input_hash
 from attribound.metrics import cosine_similarity
+from attribound.sampling.along import Along
 from attribound.sampling.draws import AtPoint
 from attribound.sampling.plan import Estimate, Plan
 
@@ -29,7 +30,7 @@ class Request:
     """One explanation and what is asked about it, checked.
 
     Attributes:
-        family: the maps around the input.
+        family: the maps around the input, or after changes.
         design: where they are drawn.
         plan: samples, alpha and when to stop.
         statements: what the certificate says.
@@ -42,7 +43,7 @@ class Request:
         label: the true class, where known.
     """
 
-    family: Around
+    family: Around | Along
     design: AtPoint
     plan: Plan
     statements: Sequence[Statement]
@@ -69,7 +70,7 @@ def record_of(request: Request, found: Estimate) -> Record:
         label=request.label,
         target=family.target,
         prediction=request.prediction,
-        dim=family.x.numel(),
+        dim=family.origin.numel(),
         noise=NoiseRecord(law.kind, law.radius, law.sigma, design.noise.budget.units),
         attribution=field.name,
         maps=field.reshaped,
@@ -91,7 +92,7 @@ def record_of(request: Request, found: Estimate) -> Record:
         map_shape=tuple(found.map.shape),
         features=request.features or msgspec.UNSET,
         seconds=found.seconds,
-        versions={"attribound": version("attribound"), "torch": str(torch.__version__)},
+        versions={"attribound": version("attribound"), "torch": str(torch.__version__), **family.versions},
         model_sha256=subject.model_sha256,
         input_sha256=subject.input_sha256,
         subject=subject,
@@ -100,19 +101,21 @@ def record_of(request: Request, found: Estimate) -> Record:
 
 
 def _subject(request: Request) -> Subject:
-    x, design, field = request.family.x, request.design, request.field
+    family, design, field = request.family, request.design, request.field
+    budget = family.budget(design.noise)
     return msgspec.structs.replace(
         request.subject,
         item=design.item,
-        input_sha256=input_hash(x),
+        input_sha256=input_hash(family.x),
         attribution=field.name,
         maps=field.reshaped,
         reference=packed_reference(field) or msgspec.UNSET,
         output=field.output,
         precision=field.precision,
         bound=field.spec,
-        noise=design.noise.law(x.numel()).spec,
-        units=design.noise.budget.units,
+        noise=design.noise.law(family.origin.numel()).spec,
+        units=budget.units,
+        changes=budget.changes or msgspec.UNSET,
         seed=design.seed,
     )
 

@@ -10,16 +10,18 @@ import msgspec
 from torch import Tensor, nn
 
 from attribound.certificates.subject import Subject
+from attribound.changes.together import Together
 from attribound.data import Dataset, fitted, open_data, runs_code
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import Bounded, make_field, names_code
 from attribound.fields.base import Output
-from attribound.fields.families import Around
 from attribound.fields.precision import in_precision
 from attribound.hashes import input_hash, model_hash
 from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_model
 from attribound.models.forest import FOREST_SUFFIXES
 from attribound.noise import Noise, parse_noise
+from attribound.sampling import Around
+from attribound.sampling.along import Along, family_of
 
 _DATA_ONLY = (".safetensors", ".onnx", *FOREST_SUFFIXES)
 """Files whose loading executes nothing that they hold."""
@@ -33,10 +35,11 @@ class Opened:
     field: Bounded
     x: Tensor
     noise: Noise
+    changes: Together | None = None
 
-    def family(self, target: int) -> Around:
-        """The maps around the input."""
-        return Around(self.field, target, self.x)
+    def family(self, target: int) -> Around | Along:
+        """The maps around the input, or after combinations of changes."""
+        return family_of(self.field, target, self.x, self.changes)
 
 
 @final
@@ -71,7 +74,7 @@ class Opener:
     def __call__(self, subject: Subject) -> Opened:
         """The field, input and noise of a subject; a model or input with another hash is refused."""
         field, x = self.explained(subject)
-        return Opened(field, x, parse_noise(subject.noise, subject.units))
+        return Opened(field, x, parse_noise(subject.noise, subject.units), together_of(subject))
 
     def explained(self, subject: Subject) -> tuple[Bounded, Tensor]:
         """The field and input of a subject; a model or input with another hash is refused."""
@@ -139,6 +142,11 @@ def open_field(subject: Subject, model: nn.Module) -> Bounded:
         model, subject.attribution, subject.bound, output, subject.maps, subject.units, subject.reference or None
     )
     return in_precision(field, subject.precision)
+
+
+def together_of(subject: Subject) -> Together | None:
+    """The changes that a subject names, if noise is on their amounts."""
+    return Together(subject.changes) if subject.changes else None
 
 
 def open_input(subject: Subject, source: Dataset) -> Tensor:

@@ -4,6 +4,7 @@ from attribound.changes.base import Change, Continuous, Factor, Finite, Paramete
 from attribound.changes.blur import Blur
 from attribound.changes.brightness import Brightness, Warmth
 from attribound.changes.contrast import Contrast
+from attribound.changes.explanations import Explanations
 from attribound.changes.flip import Flip
 from attribound.changes.gamma import Gamma
 from attribound.changes.jpeg import Jpeg
@@ -12,11 +13,12 @@ from attribound.changes.resize import ResizeMethod
 from attribound.changes.rotation import Rotation
 from attribound.changes.saturation import Saturation
 from attribound.changes.shift import Shift
+from attribound.changes.together import Together
 from attribound.changes.words import HiddenWord
 from attribound.changes.zoom import Zoom
 
 __all__ = [
-    "Blur", "Brightness", "Change", "Continuous", "Contrast", "Factor", "Finite", "Flip", "Gamma", "HiddenWord",
-    "Jpeg", "Parameter", "ResizeMethod", "Rotation", "Saturation", "Shift", "Warmth", "Zoom", "make_changes", "names",
-    "parse_change", "register_change",
+    "Blur", "Brightness", "Change", "Continuous", "Contrast", "Explanations", "Factor", "Finite", "Flip", "Gamma",
+    "HiddenWord", "Jpeg", "Parameter", "ResizeMethod", "Rotation", "Saturation", "Shift", "Together", "Warmth", "Zoom",
+    "make_changes", "names", "parse_change", "register_change",
 ]  # fmt: skip

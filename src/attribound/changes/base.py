@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from attribound.errors import ArgumentError
+from attribound.fields.base import Explanation, Field
 from attribound.rounding import exact_text
 
 
@@ -51,7 +52,7 @@ class Change(ABC):
     made: ClassVar[str]
     example: ClassVar[str]
     adds_up: ClassVar[bool] = False
-    moves: ClassVar[bool] = False
+    moves: bool = False
 
     @property
     @abstractmethod
@@ -79,6 +80,25 @@ class Change(ABC):
             shape: of x.
         """
         return maps
+
+    def explain(
+        self,
+        field: Field,
+        points: Tensor,
+        t: Tensor,
+        target: int,
+        *,
+        generator: torch.Generator | None = None,
+        create_graph: bool = False,
+    ) -> Explanation:
+        """What is said about changed inputs: by the field itself, unless the change is one of explanations."""
+        return field.explain(points, target, generator=generator, create_graph=create_graph)
+
+    def sliding(self) -> "Continuous":
+        """The same change by any real amount, as `Together` makes it."""
+        raise ArgumentError(
+            f"{self.name} has no amounts between its alternatives, so it cannot be combined with others"
+        )
 
     def check(self, x: Tensor) -> None:  # noqa: B027  most changes of one's own fit any input
         """Raise ArgumentError where the change cannot be made to this input."""
@@ -114,6 +134,10 @@ class Continuous(Change):
     def parameters(self) -> tuple[Parameter, ...]:
         """The one parameter, in which windows are counted."""
         return (Parameter(self.name, self.low, self.high),)
+
+    def sliding(self) -> "Continuous":
+        """Itself."""
+        return self
 
     def shown(self, t: float) -> float:
         """The parameter as people count it."""

@@ -6,7 +6,7 @@ from typing import Literal, Self, final
 import torch
 from torch import Tensor
 
-from attribound.changes.base import Finite, Parameter, both_ways, number, whole
+from attribound.changes.base import Continuous, Finite, Parameter, both_ways, number, whole
 from attribound.changes.pictures import as_pictures, check_picture
 from attribound.changes.warp import shifted
 from attribound.errors import ArgumentError
@@ -91,9 +91,44 @@ class Shift(Finite):
         sides = torch.tensor([shape[-1], shape[-2]], dtype=torch.float64)
         return shifted(as_pictures(maps, self.name), -self._both(t) / sides).view(maps.shape)
 
+    def sliding(self) -> Continuous:
+        """By any part of a pixel along one axis."""
+        if self.axis == "both":
+            raise ArgumentError("to combine shifts with other changes name their axes: shift-x:10 and shift-y:10")
+        return _Sliding(self.axis, self.pixels)
+
     def _both(self, t: Tensor) -> Tensor:
         """(N, 2) shifts right and down."""
         if t.ndim == 2:
             return t
         zeros = torch.zeros_like(t)
         return torch.stack([t, zeros] if self.axis == "x" else [zeros, t], dim=1)
+
+
+@final
+class _Sliding(Continuous):
+    """Shifted along one axis by pixels and parts of them."""
+
+    unit = "pixels"
+    made = "shifted with bilinear interpolation; what comes from outside is black"
+    moves = True
+
+    def __init__(self, axis: Axis, pixels: int) -> None:
+        self.name, self.low, self.high, self._axis = f"shift-{axis}", -float(pixels), float(pixels), axis
+
+    def check(self, x: Tensor) -> None:
+        """Pictures only."""
+        check_picture(x, self.name)
+
+    def apply(self, x: Tensor, t: Tensor) -> Tensor:
+        """Shift the picture."""
+        return shifted(x.expand(len(t), *x.shape), self._parts(t, x.shape))
+
+    def back(self, maps: Tensor, t: Tensor, shape: Sequence[int]) -> Tensor:
+        """Shift maps back by the same part of their sides."""
+        return shifted(as_pictures(maps, self.name), -self._parts(t, shape)).view(maps.shape)
+
+    def _parts(self, t: Tensor, shape: Sequence[int]) -> Tensor:
+        """(B, 2) parts of width and height."""
+        part, none = t.double() / shape[-1 if self._axis == "x" else -2], torch.zeros_like(t, dtype=torch.float64)
+        return torch.stack([part, none] if self._axis == "x" else [none, part], dim=1)

@@ -50,14 +50,19 @@ def certify(
     attribution: Attribution = "saliency",
     maps: Maps = None,
     output: shared.Explained = OutputName.LOGIT,
-    precision: Annotated[
-        PrecisionName, typer.Option(help="Run the model in it; what is certified is its map then.")
-    ] = PrecisionName.FLOAT32,
+    precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     target: shared.Target = None,
     noise: Annotated[
-        str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs, or of ?scale=FILE.")
+        str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs, of ?scale=FILE, or of --change.")
     ] = "gaussian:0.5",
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Put the noise on the amounts of changes that happen one after the other, e.g. rotation:10 and "
+            "zoom:10%; each amount counts as 1. Repeat for several."
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option(min=2, help="Noise draws per input.")] = 4096,
     asked: Any = None,
     alpha: Alpha = 1e-3,
@@ -107,6 +112,7 @@ def certify(
         precision=precision.value,
         bound=bound,
         noise=noise,
+        changes=tuple(one.strip() for one in change or ()),
         target=target,
         samples=samples,
         asked=asked,

@@ -104,6 +104,8 @@ def _run_lines(cosine: float) -> Callable[[Any], None]:
 
 def _run_note(state: Any, cosine: float) -> str:
     parts = [f"{state.rate:.2f}/s"] if state.rate > 0 else []
+    if state.draw_rate > 0:
+        parts.append(f"{state.draw_rate:,.0f} draws/s")
     if state.rate > 0 and state.done < state.total:
         parts.append(f"{(state.total - state.done) / state.rate:.0f} s left")
     if state.median is not None:
@@ -129,7 +131,7 @@ def _(summary: ToleranceSummary, name: str) -> None:
 def _(summary: Summary, name: str) -> None:
     """A run in three tables, with everything a reader must know to judge them."""
     console, config = Console(), summary.config
-    noise = config.noise if config.units is None else f"{config.noise} in units per feature"
+    noise = config.varied[1] if config.units is None else f"{config.noise} in units per feature"
     counts = ", ".join(f"{count} {status}" for status, count in sorted(summary.counts.items())) or "no records yet"
     word = "assumed" if summary.assumed else "certified"
     lines = [

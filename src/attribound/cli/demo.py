@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from attribound.cli.app import Alpha, Json, Seed, answer, app
+from attribound.cli.choices import PrecisionName
+from attribound.errors import ArgumentError
 
 
 @app.command()
@@ -25,6 +27,9 @@ def demo(
     weights: Annotated[Path, typer.Option(help="Folder for the network that --photos fetches.")] = Path(
         "data/efficientnet-lite0"
     ),
+    precision: Annotated[
+        PrecisionName, typer.Option(help="With --photos: run the network in it; what is certified is its map then.")
+    ] = PrecisionName.FLOAT32,
     as_json: Json = False,
 ) -> None:
     """Certify real images, digits or photographs, with a picture of each map; about two minutes.
@@ -48,11 +53,16 @@ def demo(
     if photos:
         fetch(demos.PHOTO_ARCH, weights, say=console.say(quiet=as_json))
         network = weights / f"{demos.PHOTO_ARCH}.safetensors"
-        configs = demos.photos(network, items=items, samples=samples or 512, alpha=alpha, seed=seed)
+        configs = demos.photos(
+            network, items=items, samples=samples or 512, alpha=alpha, seed=seed, precision=precision.value
+        )
+    elif precision is not PrecisionName.FLOAT32:
+        raise ArgumentError(f"expected --precision {precision.value} with --photos: the digits' network is too small")
     else:
         configs = demos.digits(items=items or 20, samples=samples or 8192, alpha=alpha, seed=seed)
     with console.progress(quiet=as_json) as advance:
-        runs, summary = demos.run_demo(out, configs, advance, attacked="" if photos else "gaussian")
+        attacked = "" if photos else "gaussian"
+        runs, summary = demos.run_demo(out, configs, advance, attacked, console.say(quiet=as_json))
     answer(summary, as_json, lambda: show_demo({run.name: run.certificates for run in runs}, summary))
     if any(row["violated"] for row in summary["attacks"]):
         raise typer.Exit(1)

@@ -12,6 +12,8 @@ from typing import Literal, Self, final
 import torch
 from torch import Tensor
 
+from attribound.bounds.budgets import Budget
+from attribound.bounds.facts import Fact
 from attribound.fields.base import Explanation, Field, forward
 from attribound.noise import Noise, working_dtype
 
@@ -64,6 +66,20 @@ class Family(ABC):
         points = self.inputs(t)
         given = self.field.explain(points, self.target, generator=generator, create_graph=create_graph)
         return Explanation(given.maps, self.outputs(points, given) if outputs else given.logits)
+
+    @property
+    def stated(self) -> tuple[Fact, ...]:
+        """What is stated about the field and holds for this family."""
+        return self.field.stated
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Libraries besides torch that decide what changed inputs are, with their versions."""
+        return {}
+
+    def budget(self, noise: Noise) -> Budget:
+        """How large a change of the parameters is."""
+        return noise.budget
 
     @final
     def outputs(self, points: Tensor, given: Explanation) -> Tensor:

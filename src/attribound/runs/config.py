@@ -12,6 +12,8 @@ from attribound.errors import StoredDataError
 
 _PINNED = frozenset({"reference"})
 """What the maps name by its hash."""
+_MEASURED = frozenset({"batch"})
+"""A run that goes on keeps what it measured when it began."""
 _MAY_GROW = frozenset({"items", "pictures"})
 """Asking for more inputs continues a run: the records it has do not depend on how many there are."""
 
@@ -28,11 +30,12 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         maps: shapes applied to the method's map, in order.
         reference: that of a relative map, float32 in base64.
         output: "logit" or "probability".
-        precision: in which the model is run, "float32" (as it is) or "bfloat16".
+        precision: in which the model is run, "float32" (as it is), "bfloat16" or "float16".
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
-        changes: specs of everyday changes: a run of tolerances, one record per input and change; empty: certificates.
+        changes: specs of everyday changes. Without noise a run of tolerances, one record per input and change; with
+            noise, which is then on their amounts, certificates about combinations of them.
         scanned: how many of the changes are scanned, and share alpha.
         windows: half-widths of the scans' windows by the name of the change, in its unit, where not the default.
         against: what maps of scanned changes are compared with, "shown" or "plain".
@@ -49,6 +52,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         seed: seed of the draws.
         pictures: for how many inputs pictures are kept.
         device: where the model runs.
+        batch: most rows per model call, as measured when the run began; None: sized by the input.
         model_sha256: hash of the model's weights.
         data_sha256: hash of the data set.
         code_sha256: hash of the model's program, if it is a script, an exported program or a factory.
@@ -62,7 +66,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     maps: tuple[str, ...] = ()
     reference: str | None = None
     output: str = "logit"
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     bound: str = "unit"
     noise: str = "gaussian:0.5"
     units: tuple[float, ...] | None = None
@@ -82,6 +86,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed: int = 0
     pictures: int = 200
     device: str = "cpu"
+    batch: int | None = None
     model_sha256: str = ""
     data_sha256: str = ""
     code_sha256: str = ""
@@ -102,22 +107,30 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def size(self) -> str:
         """What epsilon counts, in words."""
-        return Budget(self.units).measure
+        return Budget(self.units, self.together).measure
+
+    @property
+    def together(self) -> tuple[str, ...]:
+        """The changes, if noise is on their amounts; empty if it is on the inputs, or if there is none."""
+        return self.changes if self.noise else ()
 
     @property
     def kind(self) -> str:
         """What the run's records are."""
-        return "tolerance" if self.changes else "certify"
+        return "tolerance" if self.changes and not self.noise else "certify"
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts in which an input is dealt with: the names of the changes, or one part without a name."""
-        return tuple(spec.partition(":")[0] for spec in self.changes) or ("",)
+        return tuple(spec.partition(":")[0] for spec in self.changes) if self.kind == "tolerance" else ("",)
 
     @property
     def varied(self) -> tuple[str, str]:
         """What is done to inputs: a word for it, and what was typed."""
-        return ("changes", ", ".join(self.changes)) if self.changes else ("noise", self.noise)
+        changes = ", ".join(self.changes)
+        if self.kind == "tolerance":
+            return "changes", changes
+        return "noise", f"{self.noise} on {changes}" if changes else self.noise
 
     @property
     def network(self) -> str:
@@ -148,17 +161,19 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             bound=self.bound,
             noise=self.noise,
             units=self.units,
+            changes=self.together or msgspec.UNSET,
             seed=self.seed,
         )
 
     def including(self, other: "RunConfig") -> "RunConfig":
-        """This configuration, grown to cover as many inputs and pictures as the other."""
+        """This configuration, grown to cover as many inputs and pictures as the other, whose measures it keeps."""
         items = None if None in (self.items, other.items) else max(self.items or 0, other.items or 0)
-        return msgspec.structs.replace(self, items=items, pictures=max(self.pictures, other.pictures))
+        pictures = max(self.pictures, other.pictures)
+        return msgspec.structs.replace(self, items=items, pictures=pictures, batch=other.batch)
 
     def difference(self, wanted: "RunConfig") -> str:
         """What a wanted configuration changes, as `samples 1024 -> 2048`; empty if it may continue this one."""
-        fixed = _PINNED | _MAY_GROW - ({"items"} if self.simultaneous or wanted.simultaneous else set())
+        fixed = _PINNED | _MEASURED | _MAY_GROW - ({"items"} if self.simultaneous or wanted.simultaneous else set())
         mine, theirs = self.to_json(), wanted.to_json()
         changed = [key for key in mine if key not in fixed and mine[key] != theirs[key]]
         return ", ".join(f"{key} {_short(mine[key])} -> {_short(theirs[key])}" for key in changed)

@@ -58,7 +58,7 @@ def export(store: Store, kind: str, out: Path | None, rows: Rows | None = None) 
 def public_records(store: Store) -> Iterator[dict[str, Any]]:
     """Records as the contract names their keys, with what attacks found; only numbers that are proved."""
     findings = store.findings()
-    for one in prove_all(store.records(), store.config):
+    for one in prove_all(store):
         yield public_record(one, findings)
 
 
@@ -122,12 +122,12 @@ def _as_text(value: Any) -> Any:
 def _latex(store: Store, rows: Rows) -> Iterator[str]:
     """A booktabs table of what each input was certified for."""
     config = store.config
-    if config.changes:
+    if config.kind == "tolerance":
         raise ArgumentError("expected --format csv, json or parquet for tolerances, got latex")
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
     yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
     yield " & ".join(["item", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"
-    for one in prove_all(store.records(), config):
+    for one in prove_all(store):
         yield _latex_row(one, config) + "\n"
     yield "\\bottomrule\n\\end{tabular}\n"
 

@@ -17,14 +17,14 @@ from attribound.certificates.record import Failure, Record
 from attribound.certificates.statements.base import Asking
 from attribound.certificates.statements.registry import ask
 from attribound.certification.arguments import check_field, check_target, class_names, look_at, repeated_channels
-from attribound.certification.reopen import behind_denoiser, open_field
+from attribound.certification.reopen import behind_denoiser, open_field, together_of
 from attribound.certification.suspicions import bright_pixels, check_columns, check_returned, returned_by
+from attribound.changes.together import Together
 from attribound.data import Dataset, Unlabelled, fitted, label_doubt, open_data
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import names_code
 from attribound.fields.base import check_output, innermost
 from attribound.fields.bounded import Bounded
-from attribound.fields.families import noisy
 from attribound.fields.precision import check_precision, slow_here
 from attribound.hashes import model_hash
 from attribound.models import code_hash, load_model
@@ -32,6 +32,7 @@ from attribound.models.stated import fixed_batch
 from attribound.noise import parse_noise, units_of
 from attribound.randomness import Purpose, stream
 from attribound.rounding import exact_text, lower_quantile
+from attribound.runs.batches import fastest_rows
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
 from attribound.runs.job import Job, Opened
@@ -40,6 +41,7 @@ from attribound.runs.reference import with_reference
 from attribound.runs.store import Store
 from attribound.runs.tasks import Task
 from attribound.runs.work import class_of
+from attribound.sampling.along import family_of
 
 COMPARED = 24
 """The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
@@ -61,6 +63,7 @@ class Progress:
         errors: of these, how many failed.
         started: when this process stored its first record: what comes before is start-up.
         begun_with: records that were there already.
+        draws: noise draws behind the records that this process stored after its first.
         budgets: certified epsilons at the first cosine so far, sorted.
     """
 
@@ -69,6 +72,7 @@ class Progress:
     errors: int = 0
     started: float = 0.0
     begun_with: int = 0
+    draws: int = 0
     budgets: list[float] = field(default_factory=list)
 
     @property
@@ -81,6 +85,11 @@ class Progress:
         """Inputs per second in this process since its first; 0.0: not known yet."""
         since = self.done - self.begun_with - 1
         return since / max(time.perf_counter() - self.started, 1e-9) if since > 0 else 0.0
+
+    @property
+    def draw_rate(self) -> float:
+        """Draws per second, likewise."""
+        return self.draws / max(time.perf_counter() - self.started, 1e-9) if self.draws else 0.0
 
     def count(self, record: Stored, cosine: str) -> None:
         """Take one more record into account."""
@@ -110,6 +119,9 @@ def prepare(
     for epsilon in config.epsilons:
         check.non_negative("epsilon", epsilon)
     parse_noise(config.noise)
+    config = msgspec.structs.replace(config, changes=Together(config.changes).specs if config.changes else ())
+    if config.together and config.denoiser is not None:
+        raise ArgumentError("--denoiser expects noise on the inputs themselves; with --change it is on the amounts")
     opened = open_run(config, trust=trust, say=say)
     if simultaneous:
         opened = _share_alpha(opened)
@@ -161,7 +173,7 @@ def open_run(config: RunConfig, *, trust: bool, say: Callable[[str], None]) -> O
     spec, data, note = fitted(config.data, data, plain)
     if note:
         say(note)
-    config = msgspec.structs.replace(config, data=spec, units=units)
+    config = msgspec.structs.replace(config, data=spec, units=None if config.together else units)
     model = behind_denoiser(plain, config.subject, data.shape)
     try:
         model = model.to(config.device)
@@ -195,6 +207,9 @@ def close_run(opened: OpenedRun, *, trust: bool, say: Callable[[str], None]) -> 
     # As many as there are: whoever checks the run compares its records with this number.
     items = None if config.items is None else min(config.items, len(data))
     full = msgspec.structs.replace(config, items=items, **hashes)
+    if full.batch is None and (x := first_input(data, config.device)) is not None:
+        draws = full.samples * (items or len(data)) * len(full.parts)
+        full = msgspec.structs.replace(full, batch=fastest_rows(opened.field, x, draws))
     known = Opened(data, opened.field, full.model_sha256)
     return full, Job(full, trust, _shared(model), labelled=not doubt, opened=known)
 
@@ -212,8 +227,12 @@ def _suspect(data: Dataset, field: Bounded, config: RunConfig, say: Callable[[st
     if line := bright_pixels(model, x):
         say(line)
     noise = parse_noise(config.noise, config.units)
-    near = noisy(x, noise, _PROBES, stream(Purpose.PROBE, config.seed, 0, 0, x.device))
+    generator = stream(Purpose.PROBE, config.seed, 0, 0, x.device)
+    family = family_of(field, 0, x, together_of(config.subject))
+    near = family.inputs(family.noise(noise, _PROBES, generator))
     check_returned(returned_by(innermost(field).model, x, near), field, target_given=config.target is not None)
+    if config.together:  # maps that cannot be brought back would fail input by input
+        family.explain(family.origin.expand(field.block, -1), generator=generator)
 
 
 def first_input(data: Dataset, device: str) -> Tensor | None:
@@ -262,6 +281,8 @@ def run(
         store.note("features", list(data.features))
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
         store.note("inputs", max(len(items), store.recall("inputs") or 0))
+        # What was measured when the run began counts.
+        job = replace(job, config=msgspec.structs.replace(job.config, batch=store.config.batch))
         state, tasks = _begin(store, items, job.config, retry)
         progress(state)
         processors = Processors(store, say)
@@ -270,6 +291,8 @@ def run(
             store.add(outcome)
             if state.done == state.begun_with:
                 state.started = time.perf_counter()
+            elif isinstance(outcome.record, Record):
+                state.draws += outcome.record.samples
             processors.meet(outcome.record)
             state.count(outcome.record, exact_text(job.config.cosines[0]))
             progress(state)

@@ -1,10 +1,24 @@
 """What goes to a worker and what comes back; nothing here needs torch."""
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from attribound.checks import FloatArray
 from attribound.runs.records import Stored
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@final
+@dataclass(frozen=True)
+class Given:
+    """An input that travels with its task, its label and its name; or why it could not be read."""
+
+    x: "Tensor | None"
+    label: int | None
+    name: str = ""
+    trouble: str = ""
 
 
 @final
@@ -17,12 +31,14 @@ class Task:
         picture: keep input, plain and smoothed map, for pages.
         map: keep the smoothed map, for the run's chance level.
         part: which part, e.g. the name of a change; empty if a record says everything about an input.
+        given: the input itself, for workers that may not see the data; None: read it there.
     """
 
     item: int
     picture: bool
     map: bool = False
     part: str = ""
+    given: Given | None = field(default=None, compare=False)
 
 
 @final

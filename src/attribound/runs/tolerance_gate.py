@@ -80,7 +80,7 @@ def judge_tolerances(path: Path, asked: AskedReach) -> Gate:
 
 
 def _check_asked(path: Path, config: RunConfig, asked: AskedReach) -> None:
-    if not config.changes:
+    if config.kind != "tolerance":
         raise StoredDataError(f"{path} is a run of certificates: expected --epsilon, not --change and --reach")
     if asked.change not in config.parts:
         meant = did_you_mean(closest(asked.change, config.parts))

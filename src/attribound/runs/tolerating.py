@@ -33,6 +33,7 @@ class Tolerating(Work):
             classes=self.data.classes,
             subject=config.subject,
             model_sha256=opened.model_sha256,
+            batch=config.batch,
         )
         self._last: Subjected | None = None
 

@@ -18,11 +18,11 @@ from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.fields import Bounded
 from attribound.fields.base import forward
-from attribound.fields.families import noisy
 from attribound.fields.precision import in_precision
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
 from attribound.runs.job import Job
+from attribound.runs.luggage import Heading
 from attribound.runs.tasks import Outcome, Task
 
 _NOISY_COPIES = 32
@@ -44,6 +44,8 @@ class Work(ABC):
     @final
     def run(self, task: Task) -> Outcome:
         """Do one task; whatever goes wrong with it becomes its record."""
+        if isinstance(self.data, Heading):
+            self.data.hold(task)
         started, name = time.perf_counter(), self.data.input_name(task.item)
         try:
             return _named(self.outcome(task), name)
@@ -84,6 +86,7 @@ class Worker(Work):
         self.certifier = Certifier(
             opened.field,
             noise=self.noise,
+            changes=config.together,
             samples=config.samples,
             alpha=config.alpha,
             **config.asked,
@@ -93,6 +96,7 @@ class Worker(Work):
             classes=self.data.classes,
             subject=config.subject,
             model_sha256=opened.model_sha256,
+            batch=config.batch,
         )
         self.target = class_of(config.target)
 
@@ -130,7 +134,8 @@ class Worker(Work):
         """Share of noisy copies that are classified as labelled."""
         generator = stream(Purpose.ACCURACY, self.config.seed, item, 0, x.device)
         with torch.no_grad():
-            logits = forward(self.bounded.model, noisy(x, self.noise, _NOISY_COPIES, generator))
+            family = self.certifier.family(x, label)
+            logits = forward(self.bounded.model, family.inputs(family.noise(self.noise, _NOISY_COPIES, generator)))
         return float((logits.argmax(dim=1) == label).double().mean())
 
 

@@ -6,12 +6,16 @@ from typing import final
 import torch
 from torch import Tensor
 
+from attribound.bounds.budgets import Budget
+from attribound.bounds.facts import Fact
 from attribound.changes.base import Change
+from attribound.changes.together import Together
 from attribound.errors import ArgumentError, FieldError, NonFiniteError
 from attribound.fields.base import Explanation, Field
 from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.exchange import Call
-from attribound.fields.families import Family, Side
+from attribound.fields.families import Around, Family, Side
+from attribound.noise import Noise
 from attribound.sampling.draws import batch_rows, check_maps, predicted
 from attribound.sampling.witness import Witness
 
@@ -53,6 +57,13 @@ class Along(Family):
     batch: int | None = None
     start: Tensor | None = None
 
+    def __post_init__(self) -> None:
+        if self.change.moves and self.field.kind not in ("unit", "clip"):
+            raise FieldError(
+                f"expected Unit or Clip for {self.change.name}, which moves things: a limit that is {self.field.kind} "
+                "for the map says nothing about the map brought back"
+            )
+
     @property
     def origin(self) -> Tensor:
         """One number per parameter, float64."""
@@ -66,6 +77,22 @@ class Along(Family):
     def at(self, t: Tensor) -> "Along":
         """The same changes, counted from another parameter."""
         return replace(self, start=self.shift + t.double())
+
+    @property
+    def stated(self) -> tuple[Fact, ...]:
+        """Nothing: what is stated about slopes in the input does not hold for slopes in the parameters."""
+        return ()
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The change's."""
+        return self.change.versions
+
+    def budget(self, noise: Noise) -> Budget:
+        """Amounts of the changes, each in its own unit."""
+        if noise.budget.units is not None:
+            raise ArgumentError("expected noise without `scale`: the amounts of the changes are the units")
+        return Budget(changes=self.change.specs if isinstance(self.change, Together) else (self.change.spec,))
 
     def over(self, field: Field) -> "Along":
         """The same change of the same input."""
@@ -89,9 +116,11 @@ class Along(Family):
         self, t: Tensor, *, generator: torch.Generator | None = None, create_graph: bool = False, outputs: bool = False
     ) -> Explanation:
         """Maps of changed inputs, brought back, then brought within the limit."""
-        points = self.inputs(t)
-        plain = self.field.base.explain(points, self.target, generator=generator, create_graph=create_graph)
-        maps = self.change.back(plain.maps, self._placed(t), self.x.shape)
+        points, placed = self.inputs(t), self._placed(t)
+        plain = self.change.explain(
+            self.field.base, points, placed, self.target, generator=generator, create_graph=create_graph
+        )
+        maps = self.change.back(plain.maps, placed, self.x.shape)
         if maps.shape != plain.maps.shape:
             raise FieldError(f"expected {self.change.name} to keep the shape of the maps it brings back")
         return Explanation(self.field.change(maps), self.outputs(points, plain) if outputs else plain.logits)
@@ -124,3 +153,13 @@ class Along(Family):
         """Parameters as the change takes them: (B,) if it has one."""
         moved = t if self.start is None else t + self.start.view(-1) if t.ndim > 1 else t + self.start.view(())
         return moved[:, 0] if moved.ndim == 2 and len(self.change.parameters) == 1 else moved
+
+
+def family_of(
+    field: Bounded, target: int, x: Tensor, changes: Together | None, batch: int | None = None
+) -> Around | Along:
+    """The maps of an input: around it, or after combinations of changes, which must fit it."""
+    if changes is None:
+        return Around(field, target, x)
+    changes.check(x)
+    return Along(field, changes, x, target, batch)

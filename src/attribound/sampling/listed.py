@@ -55,6 +55,8 @@ def try_all(along: Along, plain: FloatArray, label: int) -> Tried:
     cosines, kept, witness = [], [], Witness(0)
     for part in t.split(_CHUNK):
         seen = along.look(part, stream(Purpose.SCAN, 0, device=along.x.device), witness)
+        if seen.maps.shape[1] != len(plain):
+            raise FieldError(f"expected maps of {len(plain)} numbers, as the plain one, got {seen.maps.shape[1]}")
         cosines.append(cosines_with(seen.maps.numpy(), plain))
         kept.append((seen.classes == label).numpy())
     witness.check()

@@ -249,6 +249,8 @@ def convert(stored: Any) -> ToleranceRecord:
     for key in (*record.reaches, *record.breaks):
         if not (0 <= float(key) < 1 and exact_text(float(key)) == key):
             raise ValueError(f"the key {key!r} is not a cosine that can be asked for")
+    if record.format != FORMAT:  # one inside a sheet: that of a file is looked at first
+        raise ValueError(f"a record has format {record.format}, expected {FORMAT}")
     if not record.reaches or record.item < 0:
         raise ValueError("it answers nothing")
     record.evidence()

@@ -183,9 +183,10 @@ def _size(audit: Audit, record: Record) -> str:
     """What that epsilon and that cosine mean to somebody who thinks in values and degrees."""
     each = round_up(float(audit.shown_epsilon) / math.sqrt(record.dim), 4)
     unit = " (in units of each value's own scale)" if record.noise.units else ""
+    values = "changes" if audit.run.config.together else f"values of the {audit.noun}"
     return (
         f"How large is that? A change of size epsilon {audit.shown_epsilon} can be spread over all {record.dim:,} "
-        f"values of the {audit.noun}, about {each} each, or be {audit.shown_epsilon} in a single one{unit}. A turn of "
+        f"{values}, about {each} each, or be {audit.shown_epsilon} in a single one{unit}. A turn of "
         f"{degrees(audit.cosine)} degrees is the most by which the map may change its direction; at 90 degrees it "
         "would be an unrelated map."
     )
@@ -233,7 +234,8 @@ def _unknown(audit: Audit) -> list[str]:
     left = total - audit.proved
     found = [f"{left} of {total} {audit.noun}s: not proved, which does not mean that it is false."] if left else []
     found += [
-        f"Changes whose {run.config.size} is larger than epsilon; turning or cropping a picture is such a change.",
+        f"Changes whose {run.config.size} is larger than epsilon"
+        + (", and all other changes." if run.config.together else "; turning or cropping a picture is such a change."),
         f"{audit.noun.capitalize()}s that are not in this run.",
         "Whether the explanation is right: a stable map can be wrong.",
     ]

@@ -136,8 +136,8 @@ def _style(certificate: Certificate, image: FloatArray | None, *, borders: bool 
     """How the maps of a certificate are drawn; an ArgumentError for an image of another size than its input."""
     if image is not None and certificate.map is not None and images.is_picture(certificate.map):
         shown = channels_first(image)
-        channels = {1, 3, *shown.shape[:-2]}
-        if shown.ndim < 2 or certificate.record.dim not in {count * math.prod(shown.shape[-2:]) for count in channels}:
+        sizes = {count * math.prod(shown.shape[-2:]) for count in {1, 3, *shown.shape[:-2]}}
+        if shown.ndim < 2 or not (certificate.record.dim in sizes or certificate.evidence.budget.changes):
             raise ArgumentError(
                 f"expected `image` in the size of the certified input, which has {certificate.record.dim} numbers, got "
                 f"shape {image.shape}"

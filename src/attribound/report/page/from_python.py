@@ -72,6 +72,7 @@ def _config(records: Sequence[Record]) -> RunConfig:
             bound=record.subject.bound,
             noise=record.subject.noise,
             units=record.noise.units,
+            changes=record.subject.changes or (),
             asked=asked_again(Certificate(record)),
             alpha=record.alpha,
             epsilons=tuple(map(float, record.cosine)),

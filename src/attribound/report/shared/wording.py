@@ -27,12 +27,19 @@ _LIMITS = (
     "other.",
 )
 
+_MADE_SO = (
+    "It is about inputs made from this one by these changes, one after the other in the order stated, and about the "
+    "average over random amounts around them. Such changes do not exactly add up, so the program need not find "
+    "exactly this map if it is handed an input that somebody else changed."
+)
+
 Fact = dict[str, Any]
 
 
 def limits(config: RunConfig) -> list[str]:
     """What a certificate does not say."""
-    return [line.format(size=config.size) for line in _LIMITS]
+    made = [_MADE_SO] if config.together else []
+    return [line.format(size=config.size) for line in _LIMITS] + made
 
 
 def theorem(run: Collected) -> list[str]:

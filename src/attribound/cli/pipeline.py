@@ -88,14 +88,21 @@ def compare(
     Example: attribound compare run-of-may run-of-june --out drift.html
 
     Inputs are matched by their hashes. The cosine of the two exact smoothed maps is bounded from both sides, from what
-    each run has proved about its own. Of tolerances, it says whose proved reach shrank.
+    each run has proved about its own. Of tolerances, it says whose proved reach shrank; of a forest's columns, whose
+    first reason changed.
     """
     from attribound.cli import console
     from attribound.report.drift import markdown, reaches, write_page
+    from attribound.runs.columns_compare import ColumnsComparison
     from attribound.runs.compare import Comparison
     from attribound.runs.kinds import kind_of
 
     found = kind_of(run_a, run_b).compare(run_a, run_b, cosine)
+    if isinstance(found, ColumnsComparison):
+        if out is not None or kind == Form.MD:
+            raise ArgumentError("expected --format text or json and no --out to compare columns of a forest")
+        answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, None))
+        return
     if out is not None:
         if isinstance(found, Comparison):
             write_page(found, (run_a, run_b), out)

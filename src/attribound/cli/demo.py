@@ -34,6 +34,9 @@ def demo(
 ) -> None:
     """Certify real images, digits or photographs, with a picture of each map; about two minutes.
 
+    First the tolerance sheet of the first image: how far it may turn, darken or shift before its explanation changes,
+    with a page to play with.
+
     Digits: MNIST with the shipped model and both noises, a few of them attacked. Prints what is proved for each image
     beside what the paper's (invalid) formula claims, and for the same map summed over 7 x 7 patches how far class and
     map are safe together and which patches may be relied on.
@@ -61,8 +64,9 @@ def demo(
     else:
         configs = demos.digits(items=items or 20, samples=samples or 8192, alpha=alpha, seed=seed)
     with console.progress(quiet=as_json) as advance:
-        attacked = "" if photos else "gaussian"
-        runs, summary = demos.run_demo(out, configs, advance, attacked, console.say(quiet=as_json))
+        changes = demos.PHOTO_CHANGES if photos else demos.DIGIT_CHANGES
+        attacked, say = "" if photos else "gaussian", console.say(quiet=as_json)
+        runs, summary = demos.run_demo(out, configs, advance, attacked=attacked, changes=changes, say=say)
     answer(summary, as_json, lambda: show_demo({run.name: run.certificates for run in runs}, summary))
     if any(row["violated"] for row in summary["attacks"]):
         raise typer.Exit(1)

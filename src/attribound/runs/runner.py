@@ -39,12 +39,10 @@ from attribound.runs.job import Job, Opened
 from attribound.runs.records import Stored, part_of
 from attribound.runs.reference import with_reference
 from attribound.runs.store import Store
-from attribound.runs.tasks import Task
+from attribound.runs.tasks import Task, make_tasks
 from attribound.runs.work import class_of
 from attribound.sampling.along import family_of
 
-COMPARED = 24
-"""The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
 _PROBES = 6
 """Noisy copies on which the model's outputs are looked at beforehand."""
 _PROCESSORS = "processors"
@@ -336,10 +334,8 @@ def _begin(store: Store, items: Sequence[int], config: RunConfig, retry: bool) -
             state.count(record, exact_text(config.cosines[0]))
             done.add(key)
     state.begun_with = state.done
-    pictured, compared = set(items[: config.pictures]), set(items[:COMPARED])
-    return state, [
-        Task(item, item in pictured, item in compared, part) for item, part in wanted if (item, part) not in done
-    ]
+    todo = [key for key in wanted if key not in done]
+    return state, make_tasks(todo, items, config.pictures)
 
 
 def _shared(model: nn.Module) -> dict[str, Any]:

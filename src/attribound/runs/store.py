@@ -261,9 +261,10 @@ class Store:
                 raise StoredDataError(f"{self.path} holds a broken finding (item {item}): {error}") from None
         return found
 
-    def pictured(self) -> list[int]:
-        """The inputs with pictures."""
-        items = [item for (item,) in self._select("SELECT DISTINCT item FROM pictures ORDER BY item")]
+    def pictured(self, name: str = "%") -> list[int]:
+        """The inputs with pictures; only with those of a name, which may end in %, if one is given."""
+        query = "SELECT DISTINCT item FROM pictures WHERE name LIKE ? ORDER BY item"
+        items = [item for (item,) in self._select(query, name)]
         if not all(isinstance(item, int) for item in items):
             raise StoredDataError(f"{self.path} holds a picture whose item is no number")
         return items

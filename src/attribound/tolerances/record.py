@@ -211,6 +211,11 @@ class ToleranceRecord(
         """What was asked, in this order."""
         return tuple(float(key) for key in self.reaches)
 
+    @property
+    def sizes(self) -> bool:
+        """Whether values are sizes of changes that go either way."""
+        return isinstance(self.facts, ListFacts) and self.facts.sizes
+
     def reach(self, cosine: float) -> Interval:
         """The stated interval at the smallest cosine asked that is not smaller; None if there is none."""
         fitting = [asked for asked in self.cosines if asked >= cosine]

@@ -1,8 +1,8 @@
 """Many stored records: making them, then each command that reads a run, in a process of its own.
 
-`python -m benchmarks bulk` takes 100,000; `python -m benchmarks.bulk 1000000` takes so many and prints a table. Records are those of twenty real inputs under other numbers. Wanted for 100,000: show and gate
-in 12 s, the report in 20 s; for a million: show in 2 minutes, and memory that does not grow by more than a few hundred
-bytes a record.
+`python -m benchmarks bulk` takes 100,000; `python -m benchmarks.bulk 1000000` takes so many and prints a table. Records
+are those of twenty real inputs under other numbers. Wanted for 100,000: show and gate in 12 s, the report in 20 s; for
+a million: show in 2 minutes, and memory that does not grow by more than a few hundred bytes a record.
 """
 
 import json

@@ -158,14 +158,20 @@ def test_compare_says_whose_reach_shrank(folder, tmp_path, capsys):
     assert found["counts"] == {"shrank": 0, "same": 8, "grew": 0}
     assert run(["copy", str(folder), str(tmp_path / "less")]) == 0
     with Store.append(tmp_path / "less") as store:
-        record = store.record(0, "brightness")
-        text = encode(replace(record, reaches=dict.fromkeys(record.reaches, (-1.0, 1.0)))).decode()
-        store._connection.execute("UPDATE records SET record = ? WHERE item = 0 AND part = 'brightness'", (text,))
+        for item, part, stated in ((0, "brightness", (-1.0, 1.0)), (0, "rotation", (-10.0, 10.0))):
+            record = store.record(item, part)
+            text = encode(replace(record, reaches=dict.fromkeys(record.reaches, stated))).decode()
+            update = "UPDATE records SET record = ? WHERE item = ? AND part = ?"
+            store._connection.execute(update, (text, item, part))
         store._connection.commit()
     found = printed(capsys, "compare", folder, tmp_path / "less", "--out", tmp_path / "page.html")
-    assert found["counts"] == {"shrank": 2, "same": 6, "grew": 0}
+    doubtful = [(pair["items"][0], pair["change"]) for pair in found["pairs"] if pair["doubtful"]]
+    assert doubtful == [(0, "rotation")] * 2
+    lines = [pair for pair in found["pairs"] if pair["verdict"] == "shrank" and not pair["doubtful"]]
+    assert [pair["change"] for pair in lines] == ["brightness"] * 2
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page.index("-4 to 4 grey levels") < page.index("-1 to 1 grey levels") < page.index("degrees")
+    assert page.index("-4 to 4 grey levels") < page.index("-1 to 1 grey levels")
+    assert "a record is doubtful and counts as proving nothing" in page
     capsys.readouterr()
     assert run(["compare", str(folder), str(tmp_path / "less"), "--format", "md"]) == 0
     shown = capsys.readouterr().out

@@ -18,6 +18,7 @@ from attribound.certificates.subject import called
 from attribound.progress import Stages
 from attribound.rounding import exact_text, percent, round_down
 from attribound.runs import remarks
+from attribound.runs.columns_compare import ColumnsComparison
 from attribound.runs.columns_summary import ColumnsSummary
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
@@ -305,7 +306,7 @@ def show_table(shown: "PaperTable", written: Path) -> None:
     print(f"written: {written}")
 
 
-def show_comparison(found: Comparison | ReachComparison, out: Path | None) -> None:
+def show_comparison(found: Comparison | ReachComparison | ColumnsComparison, out: Path | None) -> None:
     """Two runs in a few sentences, and what moved most."""
     print(*map(printable, found.sentences), sep="\n")
     if isinstance(found, Comparison):

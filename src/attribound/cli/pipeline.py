@@ -88,7 +88,8 @@ def compare(
     Example: attribound compare run-of-may run-of-june --out drift.html
 
     Inputs are matched by their hashes. The cosine of the two exact smoothed maps is bounded from both sides, from what
-    each run has proved about its own. Of tolerances, it says whose proved reach shrank.
+    each run has proved about its own. Of tolerances, it says whose proved reach shrank; of a forest's columns, whose
+    first reason changed.
     """
     from attribound.cli import console
     from attribound.report.drift import markdown, reaches, write_page
@@ -100,8 +101,7 @@ def compare(
     if isinstance(found, ColumnsComparison):
         if out is not None or kind == Form.MD:
             raise ArgumentError("expected --format text or json and no --out to compare columns of a forest")
-        lines = (*found.sentences, *found.lines[:20])
-        answer(found.to_json(), as_json or kind == Form.JSON, lambda: print(*lines, sep="\n"))
+        answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, None))
         return
     if out is not None:
         if isinstance(found, Comparison):

@@ -33,6 +33,7 @@ class ReachPair:
         verdict: "shrank" if either end came nearer, else "grew" or "same".
         broken: a change that the first run proved harmless breaks the cosine in the second.
         input: what people call the input.
+        doubtful: one of the records is doubtful, and counts as proving nothing.
     """
 
     items: tuple[int, int]
@@ -44,6 +45,7 @@ class ReachPair:
     verdict: str
     broken: bool
     input: str = ""
+    doubtful: bool = False
 
     @property
     def number(self) -> str:
@@ -59,6 +61,8 @@ class ReachPair:
     @property
     def note(self) -> str:
         """What else is to be known."""
+        if self.doubtful:
+            return "a record is doubtful and counts as proving nothing"
         return "a change that was proved harmless breaks it now" if self.broken else ""
 
     @property
@@ -162,7 +166,9 @@ def _pairs(one: ProvedTolerance, match: ProvedTolerance) -> list[ReachPair]:
         inside = broken is not None and reaches[0] is not None and reaches[0][0] <= broken.value <= reaches[0][1]
         items, change, name = (before.item, after.item), before.change, before.subject.input
         tried, verdict = (change.low, change.zero, change.high), _verdict(*reaches)
-        pairs.append(ReachPair(items, before.part, change.unit, key, reaches, tried, verdict, inside, name))
+        doubtful = bool(one.doubts or match.doubts)
+        pair = ReachPair(items, before.part, change.unit, key, reaches, tried, verdict, inside, name, doubtful)
+        pairs.append(pair)
     return pairs
 
 

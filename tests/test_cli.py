@@ -105,11 +105,15 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message, capsys) -> No
 def test_demo_and_verify(tmp_path, capsys) -> None:
     code, out, err = call(capsys, "demo", "--out", tmp_path, "--items", "2", "--samples", "256")
     assert code == 0
-    for words in ("that provably keeps", "NOT", "worst found", "cold", "class and"):
+    assert out.index("How far the first image may change") < out.index("that provably keeps")
+    for words in ("NOT", "worst found", "cold", "class and"):
         assert words in out
     assert "uniform: 2 of 2" in err, "plain lines where there is no terminal"
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert [run["name"] for run in summary["runs"]] == ["uniform", "gaussian", "patches"]
+    assert list(summary["everyday"]["changes"]) == ["rotation", "brightness", "shift-x"]
+    assert summary["everyday"]["changes"]["brightness"]["median_reach"]["0.8"] == [-64, 64]
+    assert "provably survives" in (tmp_path / "report-everyday.html").read_text(encoding="utf-8")
     wanted = "noise radius sigma model items samples alpha accuracy accuracy_noisy median_max_epsilon"
     assert set(wanted.split()) <= set(summary["runs"][0])
     assert set(summary["runs"][0]["median_max_epsilon"]) == {"0.8", "0.9"}
@@ -147,6 +151,7 @@ def test_demo_of_photos_takes_items_and_names_classes(tmp_path, monkeypatch, cap
         tmp_path / "efficientnet-lite0.safetensors",
     )
     monkeypatch.setattr("attribound.data.fetch.fetch", lambda *arguments, **options: None)
+    monkeypatch.setattr("attribound.demo.PHOTO_CHANGES", ("brightness:1",))
     flags = ("--photos", "--weights", tmp_path, "--samples", "16", "--out", tmp_path / "out", "--items", "1")
     code, out, err = call(capsys, "demo", *flags, "--json")
     assert (code, err) == (0, "")

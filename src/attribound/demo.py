@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,13 @@ from attribound.certificates.finding import Finding
 from attribound.certificates.record import Failure, encode
 from attribound.certification.reopen import Opener
 from attribound.errors import AttriboundError, StoredDataError
+from attribound.fields.base import RunIn
+from attribound.fields.precision import advice
 from attribound.files import write_whole
 from attribound.progress import Stages
 from attribound.report.figures import plots
 from attribound.report.page import write_report
+from attribound.report.tolerance.page import write_page
 from attribound.rounding import lower_quantile
 from attribound.runs import RunConfig, Store, is_run
 from attribound.runs.audit import audit_run
@@ -27,12 +30,18 @@ from attribound.runs.engines import Local
 from attribound.runs.runner import prepare, run
 from attribound.runs.stored_maps import smoothed_map
 from attribound.runs.summary import Summary, summarise
+from attribound.runs.tolerance_setup import prepare_tolerances
+from attribound.runs.tolerance_summary import summarise_tolerances
 from attribound.runs.work import cores
 from attribound.threads import limited
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
 PHOTO_ARCH = "efficientnet-lite0"
 CELLS = (0.5, 0.3)
+DIGIT_CHANGES = ("rotation:20", "brightness:64", "shift-x:2")
+PHOTO_CHANGES = ("rotation:30", "brightness:64", "shift-x:12", "jpeg:10")
+"""Everyday changes of one image, asked before anything is certified: seconds for a digit, a minute for a photograph."""
+_SHEET, _SHEET_SAMPLES = "everyday", 1024
 ROWS_PER_PICTURE, ATTACKED = 4, 3
 _ITEMS_PER_WORKER = 4
 """A process is started for every four images: starting it takes about as long as certifying them."""
@@ -96,7 +105,15 @@ def digits(*, items: int, samples: int, alpha: float, seed: int) -> dict[str, Ru
     return {**{kind: config(kind) for kind in LAWS}, "patches": patches}
 
 
-def photos(weights: Path, *, items: int | None = None, samples: int, alpha: float, seed: int) -> dict[str, RunConfig]:
+def photos(
+    weights: Path,
+    *,
+    items: int | None = None,
+    samples: int,
+    alpha: float,
+    seed: int,
+    precision: RunIn = "float32",
+) -> dict[str, RunConfig]:
     """The first of the shipped photographs, or all: centred Grad-CAM of an unmodified ImageNet network, with cells."""
     return {
         "photos": RunConfig(
@@ -105,6 +122,7 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
             data="photos",
             attribution="gradcam",
             maps=("centred",),
+            precision=precision,
             noise="gaussian:0.1",
             samples=samples,
             asked={"cells": list(CELLS)},
@@ -115,9 +133,36 @@ def photos(weights: Path, *, items: int | None = None, samples: int, alpha: floa
     }
 
 
+def everyday(config: RunConfig, changes: tuple[str, ...]) -> RunConfig:
+    """How far the first image of a run may change, the plain map being asked."""
+    return RunConfig(
+        model=config.model,
+        arch=config.arch,
+        data=config.data,
+        attribution=config.attribution,
+        maps=config.maps,
+        precision=config.precision,
+        changes=changes,
+        noise="",
+        epsilons=(),
+        cosines=(0.8,),
+        samples=_SHEET_SAMPLES,
+        alpha=config.alpha,
+        items=1,
+        pictures=1,
+        seed=config.seed,
+    )
+
+
 @limited(1)
 def run_demo(
-    out: Path, configs: Mapping[str, RunConfig], progress: Stages, attacked: str = ""
+    out: Path,
+    configs: Mapping[str, RunConfig],
+    progress: Stages,
+    *,
+    attacked: str = "",
+    changes: tuple[str, ...] = (),
+    say: Callable[[str], None] = lambda line: None,
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
 
@@ -126,17 +171,22 @@ def run_demo(
         configs: the runs, by the names of their folders.
         progress: called with (what, images done, images in all).
         attacked: which of them is attacked.
+        changes: everyday changes of the first image, asked first.
+        say: told, in a line, what may be done better here.
 
     Returns:
         The runs and the JSON summary.
     """
     started = time.perf_counter()
+    sheet = _sheet(out / _SHEET, everyday(next(iter(configs.values())), changes), progress) if changes else {}
     for name, config in configs.items():
-        _certify(out / name, config, progress)
+        _certify(out / name, config, progress, say)
     findings = _attack_a_few(out / attacked, progress) if attacked else []
     runs = [_read(out / name) for name in configs]
-    reports = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
+    pages = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
+    reports = sheet.pop("reports", {}) | pages
     summary: dict[str, Any] = {
+        **sheet,
         "runs": [one.to_json() for one in runs],
         "attacks": [finding.row() for finding in findings],
         "reports": reports,
@@ -147,9 +197,22 @@ def run_demo(
     return runs, summary
 
 
-def _certify(folder: Path, config: RunConfig, progress: Stages) -> None:
+def _sheet(folder: Path, config: RunConfig, progress: Stages) -> dict[str, Any]:
+    """An ordinary run of tolerances, with its page; in words and numbers."""
+    _certify(folder, config, progress, lambda line: None)
+    with Store.read_any(folder) as store:
+        found = summarise_tolerances(store)
+    page = write_page(folder, folder.with_name(f"report-{folder.name}.html"))
+    return {"everyday": found.to_json(), "sheet": found.table(), "reports": {folder.name: str(page)}}
+
+
+def _certify(folder: Path, config: RunConfig, progress: Stages, say: Callable[[str], None]) -> None:
     """An ordinary run in place of the last demo's."""
-    config, job = prepare(config)
+    config, job = (prepare_tolerances if config.kind == "tolerance" else prepare)(config, say=say)
+    if config.kind == "certify" and config.arch == PHOTO_ARCH and config.precision == "float32":
+        opened = job.open()
+        if line := advice(opened.field, opened.data.input(0)):
+            say(line)
     if is_run(folder):
         _remove_old(folder)
     with Store.create(folder, config) as store:
@@ -160,7 +223,7 @@ def _certify(folder: Path, config: RunConfig, progress: Stages) -> None:
 
 def _remove_old(folder: Path) -> None:
     """Make room; a run that no demo wrote is somebody's work."""
-    with Store.read(folder) as store:
+    with Store.read_any(folder) as store:
         if store.recall(_OURS) is not True:
             raise StoredDataError(f"{folder} is a run that no demo wrote: choose another --out")
     shutil.rmtree(folder)

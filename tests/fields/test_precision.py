@@ -22,7 +22,7 @@ from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import model_hash
 from attribound.noise import Gaussian
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import foreign
+from attribound.runs.membership import foreign
 
 EVERYTHING = {"cells": (0.5,), "reasons": 2, "intervals": True}
 
@@ -173,7 +173,7 @@ def test_a_tolerance_is_about_the_rounded_model(model, x):
 
 def test_what_cannot_be_rounded_is_refused_in_a_line(model, x):
     options = {"noise": Gaussian(0.05), "samples": 16}
-    with pytest.raises(ab.AttriboundError, match="expected `precision` 'float32' or 'bfloat16', got 'float8'"):
+    with pytest.raises(ab.AttriboundError, match=r"expected `precision` 'float32', .*, got 'float8'"):
         ab.certify(FIELDS["saliency"](model), x, precision="float8", **options)
     with pytest.raises(ab.AttriboundError, match="proved for exact maps"):
         ab.certify(ab.Proved(ab.Saliency(model), 9.0, "by hand"), x, precision="bfloat16", **options)
@@ -192,7 +192,26 @@ def test_a_processor_without_the_instructions_says_so(monkeypatch, model, x):
     assert made.record.subject.precision == "bfloat16"
     monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
     assert slow_here("bfloat16", "cpu") == ""
-    assert precision.PRECISIONS == ("float32", "bfloat16")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ab.certify(FIELDS["saliency"](model), x, noise=Gaussian(0.05), samples=16, precision="bfloat16")
+
+
+def test_float16_is_for_accelerators(model, x):
+    assert slow_here("float16", "cuda") == ""
+    with pytest.raises(ab.AttriboundError, match="on a processor: float16 is for accelerators"):
+        ab.certify(FIELDS["saliency"](model), x, noise=Gaussian(0.05), samples=16, precision="float16")
+    short = in_precision(in_precision(FIELDS["saliency"](model), "bfloat16"), "float16")
+    assert (short.precision, in_precision(short, "float32").precision) == ("float16", "float32")
+
+
+def test_bfloat16_is_recommended_only_where_the_clock_says_that_it_pays(monkeypatch, model, x):
+    field = FIELDS["saliency"](model)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    for gain, line in ((1.2, ""), (2.0, "note: maps in bfloat16 are 2.0 times as fast here (--precision bfloat16)")):
+        took = {"float32": gain, "bfloat16": 1.0}
+        monkeypatch.setattr(precision, "seconds", lambda field, x, rows, took=took: took[field.precision])
+        assert precision.advice(field, x) == line
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": False})
+    assert "no bfloat16 instructions" in precision.advice(field, x)
+    assert precision.advice(ab.Proved(ab.Saliency(model), 9.0, "by hand"), x) == ""

@@ -16,6 +16,7 @@ from attribound.runs import RunConfig, Store
 from attribound.runs.engines import Local
 from attribound.runs.runner import prepare, run
 from attribound.runs.tasks import Outcome
+from attribound.runs.tolerance_setup import prepare_tolerances
 from tests.report.browsing import browser, open_page
 
 __all__ = ["browser", "open_page"]
@@ -40,6 +41,16 @@ def celled(tmp_path_factory) -> Path:
     """Four real images with maps of 7 x 7 patches whose cells are certified."""
     shaped = msgspec.structs.replace(CONFIG, maps=("pooled:7",), asked={"cells": [0.5, 0.3]})
     return certified_run(tmp_path_factory.mktemp("celled") / "run", shaped)
+
+
+@pytest.fixture(scope="session")
+def tolerated(tmp_path_factory) -> Path:
+    """Two real images under three changes: one scanned, two exact."""
+    path = tmp_path_factory.mktemp("tolerated") / "run"
+    specs = ("rotation:10", "brightness:4", "shift:1")
+    config = msgspec.structs.replace(CONFIG, changes=specs, noise="", cosines=(0.5,), epsilons=(), items=2)
+    run(prepare_tolerances(config)[1], path, Local(1))
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,9 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record, decode, encode
 from attribound.certificates.verify import consistency, consistency_of, verify_record
 from attribound.certification.certifier import Certifier
+from attribound.runs import families, proved
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import prove_all
+from attribound.runs.proved import prove_records
 
 CONFIG = RunConfig(model="m", data="d", attribution="saliency", noise="gaussian:0.5", samples=256, alpha=1e-3)
 FACTORS = (0.0, 0.5, 1 - 1e-3, 1 - 1e-7, 1 + 1e-12, 1 + 1e-7, 1 + 1e-3, 2.0, 1e300)
@@ -67,8 +68,8 @@ def test_a_block_is_refused_as_its_records_are_alone(records):
     assert together == [consistency(Certificate(one)) for one in made]
     assert together[: len(records)] == [[]] * len(records)
     assert sum(map(bool, together)) > 15  # forgeries of facts are found here
-    whole = [one.doubts for one in prove_all(made, CONFIG)]
-    alone = [next(prove_all([one], CONFIG)).doubts for one in made]
+    whole = [one.doubts for one in prove_records(made, CONFIG)]
+    alone = [next(prove_records([one], CONFIG)).doubts for one in made]
     assert whole == alone
     refused = [not verify_record(Certificate(one)).passed for one in made]
     # A run's settings are checked too: what `verify` refuses by itself a run refuses as well.
@@ -82,7 +83,7 @@ def test_one_forgery_among_many_is_found_and_the_others_are_not_doubted(records)
     facts["moments"]["shift"][0] *= 1 + 1e-6
     false = readable(msgspec.structs.replace(records[1], facts=facts))
     block = [*records * 50, false, *records * 50]
-    doubts = [bool(one.doubts) for one in prove_all(block, CONFIG)]
+    doubts = [bool(one.doubts) for one in prove_records(block, CONFIG)]
     assert doubts == [False] * 200 + [True] + [False] * 200
 
 
@@ -90,8 +91,8 @@ def test_records_that_asked_other_cosines_share_a_block(records):
     facts = {name: dict(fact) for name, fact in records[0].facts.items()}
     facts["moments"] = {name: column[:1] for name, column in facts["moments"].items()}
     fewer = readable(msgspec.structs.replace(records[0], facts=facts))
-    together = [one.doubts for one in prove_all([records[1], fewer, records[2]], CONFIG)]
-    assert together == [(), next(prove_all([fewer], CONFIG)).doubts, ()]
+    together = [one.doubts for one in prove_records([records[1], fewer, records[2]], CONFIG)]
+    assert together == [(), next(prove_records([fewer], CONFIG)).doubts, ()]
 
 
 def test_a_class_tested_on_part_of_an_input_is_no_record(records):
@@ -99,3 +100,79 @@ def test_a_class_tested_on_part_of_an_input_is_no_record(records):
     facts["majority"]["tested"] = facts["majority"]["count"] + 0.5
     with pytest.raises(ab.AttriboundError, match="counts that are not whole"):
         decode(encode(msgspec.structs.replace(records[0], facts=facts)), "made")
+
+
+def test_every_part_of_a_record_is_shared_or_looked_at_in_each() -> None:
+    """A new field must be sorted: what is in none of the lists would be checked in the first record only, if at all."""
+    sorted_out = [*families.SHARED, *families.TABLES, *families.OWN, *families.ABSENT]
+    assert sorted(sorted_out) == sorted(Record.__struct_fields__)
+
+
+OTHERS = {
+    "status": "uncertified",
+    "rule": "tight",
+    "target": -1,
+    "dim": 7,
+    "samples": 257,
+    "output": "probability",
+    "attribution": "grad-cam",
+    "fidelity": 1.5,
+    "input_sha256": "0" * 64,
+    "model_sha256": "0" * 64,
+    "item": 9,
+    "seed": 5,
+    "prediction_radius": None,
+    "joint_epsilon": {"0.8": 1e3},
+    "max_epsilon": {"0.8": 0.0, "0.9": 0.0},
+    "map_shape": (5,),
+    "features": ("a",),
+    "seal": "0" * 64,
+}
+"""Other values of parts that `forged` does not change; some of them are no lies."""
+
+
+def altered(record: Record, pick: random.Random) -> Record:
+    """A forged number, or another value of one part, sealed anew unless the seal is what was changed."""
+    if pick.random() < 0.7:
+        return forged(record, pick)
+    name = pick.choice(sorted(OTHERS))
+    return msgspec.structs.replace(record, **{name: OTHERS[name]})
+
+
+def test_what_the_single_check_refuses_is_never_cleared(records):
+    """Changed records among honest ones: cleared are only those of which the single check says nothing."""
+    pick, cleared, fine = random.Random(11), 0, 0
+    for _ in range(40):
+        made = [one for one in (altered(pick.choice(records), pick) for _ in range(5)) if readable(one) is not None]
+        sealed = [one if one.seal == OTHERS["seal"] else readable(one) for one in made]
+        block = [*sealed, *records * 5]
+        known = [place for family in families.clear(block, CONFIG) for place in family.places]
+        for place in known:
+            assert not next(proved._prove([block[place]], CONFIG, None)).doubts
+        cleared += sum(place < len(sealed) for place in known)
+        fine += sum(place >= len(sealed) for place in known)
+    assert cleared < 70 < 400 < fine  # lies are the rule, but a smaller number may well be true
+
+
+def test_a_first_record_that_lies_clears_nobody_and_accuses_nobody(records):
+    facts = msgspec.to_builtins(records[1].facts)
+    facts["length"]["lower"] *= 1 + 1e-3
+    block = [readable(msgspec.structs.replace(records[1], facts=facts)), *records]
+    assert [bool(one.doubts) for one in prove_records(block, CONFIG)] == [True, False, False, False, False]
+    known = families.clear([*block, *records * 8], CONFIG)
+    assert 0 not in [place for family in known for place in family.places]
+    assert sum(len(family.places) for family in known) >= 20
+
+
+def test_numbers_of_other_types_are_left_to_the_single_check(records):
+    facts = msgspec.to_builtins(records[1].facts)
+    facts["majority"]["winner"] = int(facts["majority"]["winner"])
+    whole = readable(msgspec.structs.replace(records[1], facts=facts))
+    assert 0 not in [place for family in families.clear([whole, records[2]], CONFIG) for place in family.places]
+    assert [one.doubts for one in prove_records([whole, records[2]], CONFIG)] == [(), ()]
+
+
+def test_the_cosine_at_an_epsilon_is_that_of_the_certificate(records):
+    reached = [one.reached for one in prove_records(records, CONFIG, 0.3)]
+    assert reached == pytest.approx([Certificate(one).cosine(0.3) for one in records], abs=1e-9)
+    assert [one.reached for one in prove_records(records, CONFIG)] == [None] * len(records)

@@ -24,7 +24,7 @@ from attribound.runs.check import check_run
 from attribound.runs.compare import compare
 from attribound.runs.engines import Local
 from attribound.runs.gate import Asked, judge
-from attribound.runs.proved import prove_all
+from attribound.runs.proved import prove_records
 from attribound.runs.runner import prepare
 from attribound.runs.runner import run as certify
 from attribound.runs.summary import summarise
@@ -199,7 +199,7 @@ def test_runs_and_files_allow_for_the_same_rounding() -> None:
         stated = {key: value + by for key, value in record.max_epsilon.items()}
         other = msgspec.structs.replace(record, max_epsilon=stated, joint_epsilon={})
         sealed = msgspec.structs.replace(other, seal=seal_of(other))
-        assert next(prove_all([sealed], config)).doubts == doubts, by
+        assert next(prove_records([sealed], config)).doubts == doubts, by
         assert verify_record(Certificate(sealed)).passed is not bool(doubts)
 
 

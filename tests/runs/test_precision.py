@@ -10,7 +10,7 @@ from attribound.certification.reopen import Opener
 from attribound.errors import ArgumentError
 from attribound.report.shared.wording import command
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import foreign
+from attribound.runs.membership import foreign
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Task
 from attribound.runs.work import Worker

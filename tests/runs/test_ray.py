@@ -8,8 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import torch
+from msgspec.structs import replace
 
+from attribound.data import open_data
+from attribound.errors import StoredDataError
 from attribound.runs import Store
+from attribound.runs.luggage import Files, Heading, give
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Task
 from tests.runs.conftest import CONFIG, records
@@ -81,3 +86,31 @@ def test_killed_workers_lose_nothing(make, tmp_path) -> None:
     assert killed >= 1
     assert found == dict.fromkeys(range(4), "certified")
     assert records(tmp_path / "run") == records(make("local"))
+
+
+def test_inputs_come_with_their_tasks_and_unreadable_ones_say_why() -> None:
+    data = open_data("mnist-sample")
+    there = Heading(data)
+    there.hold(give(Task(3, False), data))
+    x = there.input(3)
+    assert torch.equal(x, data.input(3))
+    assert (there.label(3), there.input_name(3)) == (data.label(3), data.input_name(3))
+    assert x.untyped_storage().nbytes() == 4 * x.numel()  # not those of all inputs
+
+    with pytest.raises(StoredDataError, match="item 4 of mnist-sample did not come with its task"):
+        there.input(4)
+    there.hold(give(Task(5, False), Heading(data)))
+    with pytest.raises(StoredDataError, match="item 5 of mnist-sample did not come with its task"):
+        there.input(5)
+
+
+def test_files_of_a_model_are_there_while_it_is_opened(tmp_path) -> None:
+    weights = tmp_path / "weights.safetensors"
+    weights.write_bytes(b"any content")
+    config = replace(CONFIG, model=str(weights), denoiser="drunet")
+    files = Files.of(config)
+    weights.unlink()
+    with files.unpacked(config.subject) as subject:
+        assert Path(subject.model).read_bytes() == b"any content"
+        assert (Path(subject.model).name, subject.denoiser) == (weights.name, "drunet")
+    assert not Path(subject.model).exists()

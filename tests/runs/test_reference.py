@@ -11,7 +11,7 @@ from attribound.fields import make_field, mean_unit_map
 from attribound.fields.relative import unpacked
 from attribound.models import load_model
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import foreign
+from attribound.runs.membership import foreign
 from attribound.runs.runner import prepare
 from attribound.runs.tasks import Task
 from attribound.runs.work import Worker

@@ -109,6 +109,11 @@ def test_sheets_are_saved_loaded_and_checked(sheet, tmp_path):
     text = path.read_text()
     path.write_text(text.replace('"alpha":0.01', '"alpha":0.009', 1))
     assert any("seal" in line or "alpha" in line for line in sheet_problems(read_sheet(path)))
+    stored = json.loads(path.read_text())
+    stored["records"][0]["format"] = 99
+    path.write_text(json.dumps(stored))
+    with pytest.raises(StoredDataError, match="a record has format 99, expected"):
+        read_sheet(path)
     path.write_text("{}")
     with pytest.raises(StoredDataError, match="not a sheet"):
         read_sheet(path)

@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 from PIL import Image
 
+from attribound.changes.base import Continuous
+from attribound.changes.registry import register_change
 from attribound.cli import run
 from attribound.runs import Store
 from attribound.runs.engines import Local
@@ -71,7 +73,12 @@ def test_export(folder, capsys):
     capsys.readouterr()
     assert run(["export", str(folder), "--format", "csv"]) == 0
     assert "change.name" in capsys.readouterr().out.splitlines()[0]
-    assert "csv, json or parquet" in refused(capsys, "export", folder, "--format", "latex")
+    assert run(["export", str(folder), "--format", "latex"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == r"item & change & unit & cosine 0.5 & cosine 0.7 & class stays & proof \\"
+    assert lines[4].startswith("0 & brightness & grey levels & -4 to 4 & ")
+    assert lines[5].endswith(r" & alpha 0.001 \\")
+    assert len(lines) == 10
 
 
 def test_verify_makes_records_again(folder, capsys):
@@ -146,9 +153,29 @@ def test_what_a_reach_asks_for(low, zero, high, reach, wanted):
     assert wanted_interval(change, reach) == wanted
 
 
-def test_compare_says_whose_reach_shrank(folder, capsys):
+def test_compare_says_whose_reach_shrank(folder, tmp_path, capsys):
     found = printed(capsys, "compare", folder, folder)
     assert found["counts"] == {"shrank": 0, "same": 8, "grew": 0}
+    assert run(["copy", str(folder), str(tmp_path / "less")]) == 0
+    with Store.append(tmp_path / "less") as store:
+        for item, part, stated in ((0, "brightness", (-1.0, 1.0)), (0, "rotation", (-10.0, 10.0))):
+            record = store.record(item, part)
+            text = encode(replace(record, reaches=dict.fromkeys(record.reaches, stated))).decode()
+            update = "UPDATE records SET record = ? WHERE item = ? AND part = ?"
+            store._connection.execute(update, (text, item, part))
+        store._connection.commit()
+    found = printed(capsys, "compare", folder, tmp_path / "less", "--out", tmp_path / "page.html")
+    doubtful = [(pair["items"][0], pair["change"]) for pair in found["pairs"] if pair["doubtful"]]
+    assert doubtful == [(0, "rotation")] * 2
+    lines = [pair for pair in found["pairs"] if pair["verdict"] == "shrank" and not pair["doubtful"]]
+    assert [pair["change"] for pair in lines] == ["brightness"] * 2
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.index("-4 to 4 grey levels") < page.index("-1 to 1 grey levels")
+    assert "a record is doubtful and counts as proving nothing" in page
+    capsys.readouterr()
+    assert run(["compare", str(folder), str(tmp_path / "less"), "--format", "md"]) == 0
+    shown = capsys.readouterr().out
+    assert "| 0 | brightness | 0.5 | -4 to 4 | -1 to 1 | grey levels | shrank |  |" in shown
 
 
 def test_interrupted_runs_resume_with_the_same_records(folder, tmp_path):
@@ -162,6 +189,11 @@ def test_interrupted_runs_resume_with_the_same_records(folder, tmp_path):
     assert state.begun_with > 0
     assert state.done == 4
     assert records(tmp_path / "run") == records(folder)
+    with Store.read_any(tmp_path / "run") as store, Store.read_any(folder) as whole:
+        for item in (0, 1):
+            mine, theirs = store.pictures(item), whole.pictures(item)
+            assert {"strip:rotation", "strip-map:brightness"} <= set(mine)
+            assert all(np.array_equal(mine[name], theirs[name]) for name in mine | theirs)
 
 
 def test_a_bad_input_becomes_a_failure(tmp_path, capsys):
@@ -176,7 +208,11 @@ def test_a_bad_input_becomes_a_failure(tmp_path, capsys):
 
 
 def test_what_is_about_certificates_refuses_in_one_line(folder, capsys):
-    for words in (["report", folder], ["attack", folder], ["export", folder, "--format", "model-card"]):
+    for words in (
+        ["report", folder, "--audience", "auditor"],
+        ["attack", folder],
+        ["export", folder, "--format", "model-card"],
+    ):
         assert "is a run of tolerances" in refused(capsys, *words)
 
 
@@ -196,6 +232,9 @@ def test_what_is_about_certificates_refuses_in_one_line(folder, capsys):
         (["--change", "warmth:10"], "warmth"),
         (["--change", "rotation:10", "--change", "rotation:20"], "rotation twice"),
         (["--change", "rotation:10", "--alpha", "0"], "alpha"),
+        (["--change", "rotation:10", "--map", "pooled:1"], "needs maps with places"),
+        (["--change", "brightness:0"], "range > 0 for brightness"),
+        (["--change", "nothing-left:1"], "nothing-left made NaN or infinite values"),
     ],
 )
 def test_bad_input_is_one_clear_line(words, message, tmp_path, capsys):
@@ -203,11 +242,27 @@ def test_bad_input_is_one_clear_line(words, message, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
+@register_change
+class NothingLeft(Continuous):
+    """A change that makes NaN."""
+
+    name, unit, made, example = "nothing-left", "steps", "by a mistake", "nothing-left:1"
+    low, high = -1.0, 1.0
+
+    @classmethod
+    def parse(cls, amount):
+        return cls()
+
+    def apply(self, x, t):
+        return x.expand(len(t), *x.shape) * float("nan")
+
+
 def test_rotation_of_a_table_is_refused(tmp_path, capsys):
     np.savez(tmp_path / "rows.npz", images=np.zeros((2, 784), np.float32))
     words = ["--model", "mnist-cnn-noise", "--data", f"npz:{tmp_path / 'rows.npz'}", "--change", "rotation:10"]
     line = refused(capsys, "tolerance", *words, "--out", tmp_path / "run")
-    assert line.startswith("error: ")
+    assert re.search(r"rotation needs a picture|shape", line)
+    assert not (tmp_path / "run").exists()
 
 
 def test_kinds_do_not_mix(folder, tmp_path):

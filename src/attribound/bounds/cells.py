@@ -186,7 +186,7 @@ class Majority(Fact):
     count: Numbers
     tested: Numbers
     alpha: Numbers
-    name = "majority"
+    name, boxed = "majority", True
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -196,6 +196,14 @@ class Majority(Fact):
         _check_counts("majority", majority.winner, 2**53)
         _check_alphas("majority", float(majority.alpha))
         return majority
+
+    @classmethod
+    def corners(cls, columns: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
+        """Also the largest count of the fewest tests, and a count that is no whole number, if there is one."""
+        low, high = super().corners(columns)
+        odd = [column[column != np.floor(column)] for name, column in columns.items() if name != "alpha"]
+        broken = [{**low, "count": float(column[0])} for column in odd if column.size]
+        return [low, high, {**low, "count": high["count"]}, *broken]
 
     @property
     def spent(self) -> float:

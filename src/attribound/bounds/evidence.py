@@ -55,6 +55,11 @@ class Evidence:
         facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind, _ in first.family[-1]}
         return cls(first.law, np.array([one.limit for one in members], np.float64)[:, None], facts, first.budget)
 
+    def rows(self, places: npt.NDArray[np.intp]) -> "Evidence":
+        """Of stacked evidence, that about some of the explanations."""
+        facts = {kind: fact.rows(places) for kind, fact in self.facts.items()}
+        return Evidence(self.law, np.asarray(self.limit)[places], facts, self.budget)
+
     @property
     def family(self) -> tuple[Law, Budget, frozenset[tuple[type[Fact], int]]]:
         """What evidences must share to be stacked: law, budget, and facts, with widths, that are not about cells."""

@@ -6,11 +6,12 @@ evidence hold at once with probability at least 1 - alpha.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
+import numpy.typing as npt
 
 from attribound.bounds import confidence
 from attribound.bounds.laws.base import Law
@@ -46,6 +47,9 @@ class Fact:
     cellwise: ClassVar[bool] = False
     """Whether it holds a number per cell of the map: such facts are not stacked, and no rule needs them."""
 
+    boxed: ClassVar[bool] = False
+    """Whether many facts pass `from_json` and `problems` if their `corners` do; those of other packages may not."""
+
     @property
     def width(self) -> int:
         """How many questions it is about; facts of different width are not stacked."""
@@ -61,6 +65,20 @@ class Fact:
         """One fact about N records: every number becomes an array (N, 1)."""
         columns = {field.name: [getattr(fact, field.name) for fact in facts] for field in fields(cls)}
         return cls(**{name: np.asarray(column, np.float64)[:, None] for name, column in columns.items()})
+
+    def rows(self, places: npt.NDArray[np.intp]) -> Self:
+        """Of a fact about N records, that about some of them."""
+        return replace(self, **{field.name: getattr(self, field.name)[places] for field in fields(self)})
+
+    @classmethod
+    def corners(cls, columns: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
+        """As records store them: a fact of the smallest numbers of many, and one of the largest.
+
+        Args:
+            columns: by name, the numbers (N, ...) of N facts.
+        """
+        ends = (np.min, np.max)
+        return [{name: end(column, axis=0).tolist() for name, column in columns.items()} for end in ends]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: numbers and lists of numbers."""
@@ -143,7 +161,7 @@ class Length(Fact):
 
     lower: Numbers
     sampled: Numbers
-    name = "length"
+    name, boxed = "length", True
 
     def problems(self, basis: Basis) -> list[str]:
         """Within the limit, and no more than perfectly constant draws would prove."""
@@ -165,7 +183,7 @@ class Spread(Fact):
     """
 
     eigenvalue: Numbers
-    name = "spread"
+    name, boxed = "spread", True
 
     def problems(self, basis: Basis) -> list[str]:
         """Not smaller than draws without any spread would prove."""
@@ -189,7 +207,7 @@ class Closeness(Fact):
 
     radius: Numbers
     attacked_alpha: Numbers
-    name = "closeness"
+    name, boxed = "closeness", True
 
     @property
     def spent(self) -> float:
@@ -212,4 +230,4 @@ class Closeness(Fact):
 class ProbabilityGradient(Fact):
     """The field is the plain, true gradient of a locally Lipschitz output in [0, 1], as its user states."""
 
-    name = "probability_gradient"
+    name, boxed = "probability_gradient", True

@@ -142,13 +142,15 @@ class Conjugate:
         """(..., n) the loss at the nodes, less h^2/8 times the largest f'' in the neighbouring cells."""
         y = _column(self.low) + _column(self._step) * np.arange(self.nodes)
         k2, k4, top = map(_column, (self.design.quadratic, self.design.quartic, self.design.ceiling))
-        square = y**2
         with np.errstate(over="ignore", invalid="ignore"):  # an absurd loss gives an infinite bound or none
-            falling = np.expm1(-(k2 + k4 * square) * square / top)
-            ends = np.maximum(square[..., 1:], square[..., :-1])
+            square = y * y
+            falling = np.expm1((-k2 / top - k4 / top * square) * square)
             inner = np.maximum(falling[..., 1:], falling[..., :-1])
-            inner = np.where(y[..., 1:] * y[..., :-1] > 0, 1.0 + inner, 1.0)
-            bend = _column(self._step) ** 2 / 8 * (2 * k2 + 12 * k4 * ends) * inner
+            inner *= y[..., 1:] * y[..., :-1] > 0
+            inner += 1.0
+            bend = np.maximum(square[..., 1:], square[..., :-1]) * (1.5 * _column(self._step) ** 2 * k4)
+            bend += _column(self._step) ** 2 / 4 * k2
+            bend *= inner
             lowered: FloatArray = -top * falling
             lowered[..., 1:-1] -= np.maximum(bend[..., 1:], bend[..., :-1])
             lowered[..., 0] -= bend[..., 0]
@@ -161,23 +163,26 @@ class Conjugate:
         return convex_slopes(self._lowered) / _column(self._step)
 
     @cached_property
+    def _lines(self) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp], FloatArray]:
+        """The lines' levels in L, how many nodes each spans (chords span many), where each question begins, logs."""
+        levels = 1.0 + self._slopes
+        new = np.ones(levels.shape, bool)
+        np.not_equal(levels[..., 1:], levels[..., :-1], out=new[..., 1:])
+        places, width = np.flatnonzero(new), levels.shape[-1]
+        rows = np.searchsorted(places, np.arange(0, levels.size, width))
+        lines, counts = levels.ravel()[places], np.diff(places, append=levels.size).astype(np.float64)
+        return lines, counts, rows, log_level(lines)
+
+    @cached_property
     def _start(self) -> FloatArray:
         return np.asarray(-self._lowered[..., 0] + _ROUNDING * (1 + np.abs(self._lowered).max(axis=-1)))
 
     def mean(self, shift: Values) -> FloatArray:
         """Upper bound on E f*(L - 1), L = exp(shift z - shift^2/2), z standard normal; rises with the shift."""
-        return np.asarray(
-            self._start + self._step * excess(self._levels, _column(shift), self._log_levels).sum(axis=-1)
-        )
-
-    @cached_property
-    def _levels(self) -> FloatArray:
-        """(..., n - 1) the likelihood ratios at which the lines take turns."""
-        return 1.0 + self._slopes
-
-    @cached_property
-    def _log_levels(self) -> FloatArray:
-        return log_level(self._levels)
+        levels, counts, rows, logarithms = self._lines
+        shifts = np.broadcast_to(np.asarray(shift, np.float64), self._start.shape).ravel()
+        each = counts * excess(levels, np.repeat(shifts, np.diff(rows, append=levels.size)), logarithms)
+        return np.asarray(self._start + self._step * np.add.reduceat(each, rows).reshape(self._start.shape))
 
 
 def _column(values: Values) -> FloatArray:
@@ -195,13 +200,16 @@ def convex_slopes(values: FloatArray) -> FloatArray:
     steps, places = np.diff(values, axis=-1), np.arange(count - 1)
     first = (values[..., 1:] - values[..., :1]) / (places + 1)
     last = (values[..., -1:] - values[..., :-1]) / (count - 1 - places)
-    left, right = first.argmin(axis=-1)[..., None], last.argmax(axis=-1)[..., None]
-    rising = np.where(places <= left, first.min(axis=-1, keepdims=True), steps)
-    rising = np.where(places >= right, last.max(axis=-1, keepdims=True), rising)
-    odd = (left[..., 0] >= right[..., 0]) | ~(np.diff(rising, axis=-1) >= 0).all(axis=-1)
-    for row in zip(*np.nonzero(odd), strict=True) if odd.ndim else [()] * bool(odd):
-        rising[row] = optimize.isotonic_regression(steps[row]).x
-    return rising
+    left, right = first.argmin(axis=-1), last.argmax(axis=-1)
+    rising = steps.reshape(-1, count - 1).copy()
+    chords = first.min(axis=-1).flat, last.max(axis=-1).flat
+    for row, begin, end, chord, last_chord in zip(rising, left.flat, right.flat, *chords, strict=True):
+        row[: begin + 1] = chord
+        row[end:] = last_chord
+    odd = (left >= right).ravel() | ~(np.diff(rising, axis=-1) >= 0).all(axis=-1)
+    for place in np.flatnonzero(odd):
+        rising[place] = optimize.isotonic_regression(steps.reshape(rising.shape)[place]).x
+    return rising.reshape(steps.shape)
 
 
 def excess(level: FloatArray, shift: Values, logarithm: FloatArray | None = None) -> FloatArray:
@@ -212,12 +220,15 @@ def excess(level: FloatArray, shift: Values, logarithm: FloatArray | None = None
         shift: in sigmas.
         logarithm: `log_level(level)`, for who asks about many shifts.
     """
-    shift, positive = np.asarray(shift, np.float64), np.maximum(level, _TINY)
-    logarithm = log_level(level) if logarithm is None else logarithm
-    with np.errstate(divide="ignore", invalid="ignore"):
-        outer = shift / 2 - logarithm / shift
-        value = special.ndtr(outer) - positive * special.ndtr(outer - shift)
-    return np.where((level > 0) & (shift > 0), np.maximum(value, 0.0), np.maximum(1.0 - level, 0.0))
+    logs = log_level(level) if logarithm is None else logarithm
+    level, shift, logs = np.broadcast_arrays(level, np.asarray(shift, np.float64), logs)
+    value, inner = np.maximum(1.0 - level, 0.0), (level > 0) & (shift > 0)
+    if inner.any():  # the rest takes no integral
+        positive, moved = level[inner], shift[inner]
+        with np.errstate(over="ignore"):
+            outer = moved / 2 - logs[inner] / moved
+        value[inner] = np.maximum(special.ndtr(outer) - positive * special.ndtr(outer - moved), 0.0)
+    return value
 
 
 def log_level(level: FloatArray) -> FloatArray:

@@ -8,9 +8,7 @@ a false one, and `verify --model`, which samples again, finds that out.
 import base64
 import binascii
 import hashlib
-import json
 import math
-from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -25,6 +23,7 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.laws import LAWS, Law
 from attribound.bounds.registry import FACTS
 from attribound.certificates.answers import CellTally, StatedReason
+from attribound.certificates.strict import strict_json
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
 from attribound.errors import StoredDataError
@@ -197,6 +196,11 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
         facts = [FACTS[name].from_json(stored) for name, stored in self.facts.items()]
         return Evidence.of(law, self.bound.limit, *facts, budget=budget)
 
+    @cached_property
+    def sealed(self) -> bool:
+        """Whether the seal fits everything else."""
+        return self.seal == seal_of(self)
+
     @property
     def stated_reasons(self) -> tuple[StatedReason, ...]:
         """The reasons it states, if any."""
@@ -263,22 +267,40 @@ def decode(text: str | bytes, name: str) -> Record | Failure:
 
     Duplicate keys are refused, also those that differ as texts but not as numbers ("0.8" and "0.80").
     """
+    record = parse(text, name)
+    if isinstance(record, Record):
+        check_evidence(record, name)
+    return record
+
+
+def parse(text: str | bytes, name: str) -> Record | Failure:
+    """`decode` without a look at the evidence, of which there may be none: for whoever checks many records at once."""
     try:
         if (canonical := _canonical(text)) is not None:
             return canonical
         stored = read_json(text)
         kind: type[Record | Failure] = Failure if stored.get("status") == "error" else Record
-        record = msgspec.convert(stored, kind, strict=True)
-        if isinstance(record, Record):
-            _check(record)
-        return record
+        return msgspec.convert(stored, kind, strict=True)
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}") from None
+        raise _no_record(name, error) from None
+
+
+def check_evidence(record: Record, name: str) -> None:
+    """Raise a StoredDataError for evidence that is none, and for answers to questions that cannot be asked."""
+    try:
+        record.evidence()
+        check_keys(record)
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise _no_record(name, error) from None
+
+
+def _no_record(name: str, error: Exception) -> StoredDataError:
+    return StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}")
 
 
 def read_json(text: str | bytes) -> Any:
     """The object of this format in a stored text; a ValueError for keys that stand twice and for infinite numbers."""
-    stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
+    stored = strict_json(text)
     _check_format(stored)
     return stored
 
@@ -291,25 +313,12 @@ def _canonical(text: str | bytes) -> Record | Failure | None:
         record = msgspec.json.decode(data, type=kind)
         if record.format != FORMAT or msgspec.json.encode(record) != data:
             return None
-        if isinstance(record, Record):
-            _check(record)
     except (msgspec.MsgspecError, ValueError):
         return None
+    if isinstance(record, Record) and record.seal.isalnum():  # nothing in it is escaped: the text ends with it as it is
+        bare = data[: -len(record.seal) - 2] + b'"}'
+        record.__dict__["sealed"] = record.seal == hashlib.sha256(bare).hexdigest()
     return record
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        raise ValueError(f"the key {counts.most_common(1)[0][0]!r} stands twice")
-    return found
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(number := float(text)):
-        raise ValueError(f"the number {text} is not finite")
-    return number
 
 
 def _check_format(stored: Any) -> None:
@@ -324,9 +333,8 @@ def _check_format(stored: Any) -> None:
         raise ValueError(f"it has format {version!r}, expected {FORMAT}{newer(version)}")
 
 
-def _check(record: Record) -> None:
-    """Raise a ValueError for evidence that is none, and for answers to questions that cannot be asked."""
-    record.evidence()
+def check_keys(record: Record) -> None:
+    """Raise a ValueError for answers to questions that cannot be asked."""
     by_epsilon = [*record.cosine, *record.visible_cosine, *(key for table in record.cells.values() for key in table)]
     by_share = [*record.max_epsilon, *record.max_visible_epsilon, *record.joint_epsilon, *record.cells]
     for keys, most in ((by_epsilon, math.inf), (by_share, 1.0)):

@@ -24,7 +24,7 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         maps: shapes that were applied to the method's map, in order.
         reference: that of a relative map, float32 in base64; unset for all others.
         output: "logit" or "probability".
-        precision: in which the model was run, "float32" (as it is) or "bfloat16".
+        precision: in which the model was run, "float32" (as it is), "bfloat16" or "float16".
         bound: how the limit is known, e.g. "unit" or "clip:2.0".
         noise: e.g. "gaussian:0.5".
         units: units per feature, if the noise has them.
@@ -46,7 +46,7 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     maps: tuple[str, ...] = ()
     reference: str | UnsetType = UNSET
     output: str = "logit"
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     bound: str = "unit"
     noise: str = ""
     units: tuple[float, ...] | None = None

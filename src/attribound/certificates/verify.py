@@ -19,14 +19,15 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
 from attribound.bounds.rules import RULES
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import map_hash, seal_of
+from attribound.certificates.record import map_hash
 from attribound.certificates.statements.registry import STATEMENTS
 from attribound.certificates.subject import Subject
+from attribound.checks import FloatArray
 
 _NEEDED = (Length, Spread, Closeness)
 """What every certificate rests on."""
 
-_TOLERANCE = 1e-9
+TOLERANCE = 1e-9
 _STACKED = 128
 """Records whose facts are derived together."""
 
@@ -57,7 +58,7 @@ def verify_record(certificate: Certificate) -> Verification:
     """
     record = certificate.record
     problems = _first(certificate, consistency, _overstatements)
-    if record.seal and record.seal != seal_of(record):
+    if record.seal and not record.sealed:
         problems = [*problems, "its seal does not fit its content: the file was changed after it was written"]
     return Verification(certificate, problems)
 
@@ -210,11 +211,19 @@ def _radii_again(certificates: Sequence[Certificate]) -> list[float]:
         (one.bound.limit, one.norm_lower, one.draws, one.eigenvalue_upper / one.block, closeness.attacked_alpha)
         for one, closeness in zip(records, (known.evidence.fact(Closeness) for known in certificates), strict=True)
     ]
-    limit, norm, draws, eigenvalue, alpha = np.array(rows, np.float64).T
+    names = ("limit", "norm", "draws", "eigenvalue", "alpha")
+    again = radii_again(**dict(zip(names, np.array(rows, np.float64).T, strict=True)))
+    return [float(radius) for radius in again]
+
+
+def radii_again(
+    *, limit: FloatArray, norm: FloatArray, draws: FloatArray, eigenvalue: FloatArray, alpha: FloatArray
+) -> FloatArray:
+    """(N,) the maps' radii; eigenvalues are those of the means of blocks."""
     # A stated norm or spread that is none contradicts its fact; here it may only do no harm.
     norm, eigenvalue = np.clip(norm, 0.0, limit), np.maximum(eigenvalue, 0.0)
     again = mean_radius(limit=limit, norm_lower=norm, samples=draws, alpha=alpha, eigenvalue_upper=eigenvalue)
-    return [float(radius) for radius in again]
+    return np.asarray(again)
 
 
 def _about_map(certificate: Certificate) -> list[str]:
@@ -224,9 +233,9 @@ def _about_map(certificate: Certificate) -> list[str]:
         problems.append(f"states norm {record.norm:.9g}, but its map has norm {float(np.linalg.norm(values)):.9g}")
     if values is not None and record.map_sha256 not in (msgspec.UNSET, map_hash(values)):
         problems.append("its map is not the one that it was written with: map_sha256 does not fit")
-    if record.norm_lower > record.norm + record.map_radius + _TOLERANCE:
+    if record.norm_lower > record.norm + record.map_radius + TOLERANCE:
         problems.append("norm_lower is larger than the map and its radius allow")
-    if record.fidelity is not None and not -1 - _TOLERANCE <= record.fidelity <= 1 + _TOLERANCE:
+    if record.fidelity is not None and not -1 - TOLERANCE <= record.fidelity <= 1 + TOLERANCE:
         problems.append(f"fidelity {record.fidelity:g} is not in [-1, 1]")
     return problems
 
@@ -235,7 +244,7 @@ def _sizes(certificate: Certificate) -> list[str]:
     """Alpha, shapes and names that cannot be."""
     record, facts = certificate.record, certificate.evidence.facts.values()
     problems, size = list[str](), math.prod(record.map_shape)
-    if (spent := sum(fact.spent for fact in facts)) > record.alpha * (1 + _TOLERANCE):
+    if (spent := sum(fact.spent for fact in facts)) > record.alpha * (1 + TOLERANCE):
         problems.append(f"its facts spent alpha {spent:g}, more than {record.alpha:g}")
     for held in [fact.size for fact in facts if isinstance(fact, CellFact)]:
         if held != size:
@@ -264,5 +273,5 @@ def _overstatements(certificate: Certificate) -> list[str]:
 
 def _same(first: object, second: object) -> bool:
     if isinstance(first, float) and isinstance(second, float | np.ndarray):
-        return math.isclose(first, float(second), rel_tol=_TOLERANCE, abs_tol=1e-12)
+        return math.isclose(first, float(second), rel_tol=TOLERANCE, abs_tol=1e-12)
     return first == second

@@ -40,6 +40,7 @@ class Change(ABC):
 
     Attributes:
         name: as people type it.
+        title: what happens to the input, as people say it, smaller values first; empty: its name.
         unit: what follows the numbers that people see, e.g. "degrees".
         made: in words, how the changed input is made.
         example: a spec that people can copy.
@@ -48,6 +49,7 @@ class Change(ABC):
     """
 
     name: str
+    title: str = ""
     unit: ClassVar[str]
     made: ClassVar[str]
     example: ClassVar[str]

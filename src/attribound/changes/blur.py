@@ -17,6 +17,7 @@ class Blur(Continuous):
     """Blurred by a normal curve of up to so many pixels deviation."""
 
     name = "blur"
+    title = "Out of focus"
     unit = "pixels"
     made = "blurred by a normal curve of the stated deviation; weights outside the picture are left out"
     example = "blur:3"

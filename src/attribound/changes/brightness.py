@@ -77,6 +77,7 @@ class Brightness(_Levels):
     """Darker or brighter by whole grey levels of an 8-bit picture."""
 
     name = "brightness"
+    title = "Darker or brighter"
     made = "the same number of whole grey levels is added everywhere; what is beyond black or white is cut off"
     example = "brightness:100"
 
@@ -90,6 +91,7 @@ class Warmth(_Levels):
     """Warmer or colder: as many grey levels more red as less blue."""
 
     name = "warmth"
+    title = "Colder or warmer"
     made = "whole grey levels are added to red and taken from blue; what is beyond black or white is cut off"
     example = "warmth:30"
     sides = (1.0, 0.0, -1.0)

@@ -13,6 +13,7 @@ class Contrast(Factor):
     """Differences from middle grey multiplied by a factor."""
 
     name = "contrast"
+    title = "Less or more contrast"
     made = "differences from middle grey (0.5) are multiplied; what is beyond black or white is cut off"
     example = "contrast:2"
 

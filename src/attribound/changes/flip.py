@@ -15,6 +15,7 @@ class Flip(Switch):
     """Mirrored: left becomes right."""
 
     name = "flip"
+    title = "Mirrored"
     unit = "flips"
     made = "mirrored, left to right"
     example = "flip"

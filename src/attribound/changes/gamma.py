@@ -13,6 +13,7 @@ class Gamma(Factor):
     """Values raised to a power: black and white stay, what lies between gets darker or brighter."""
 
     name = "gamma"
+    title = "Brighter or darker midtones"
     made = "every value is raised to the power that is stated"
     example = "gamma:2"
     adds_up = True

@@ -21,6 +21,7 @@ class Jpeg(Finite):
     """Stored as JPEG at every quality from 100 down to a lowest one, and read again."""
 
     name = "jpeg"
+    title = "Stored as JPEG"
     unit = "quality"
     example = "jpeg:10"
 

@@ -20,6 +20,7 @@ class ResizeMethod(Finite):
     """The larger picture that x was made from, resized to the size of x by each of Pillow's methods."""
 
     name = "resize"
+    title = "Resized by another method"
     unit = "other method"
     made = f"resized from the larger picture by one of {', '.join(_METHODS)}, as computed by Pillow {pillow}"
     example = "ab.ResizeMethod(picture)"

@@ -15,6 +15,7 @@ class Rotation(Continuous):
     """Turned about its middle by up to so many degrees either way, counter-clockwise counted positive."""
 
     name = "rotation"
+    title = "Turned right or left"
     unit = "degrees"
     made = "turned about its middle with bilinear interpolation; what comes from outside is black"
     example = "rotation:30"

@@ -16,6 +16,7 @@ class Saturation(Factor):
     """Differences of each pixel from its own grey multiplied by a factor."""
 
     name = "saturation"
+    title = "Weaker or stronger colours"
     made = "each pixel's differences from its own grey are multiplied; what is beyond black or white is cut off"
     example = "saturation:2"
 

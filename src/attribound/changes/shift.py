@@ -12,6 +12,7 @@ from attribound.changes.warp import shifted
 from attribound.errors import ArgumentError
 
 Axis = Literal["x", "y", "both"]
+_WAYS = {"x": "left or right", "y": "up or down", "both": "in any direction"}
 
 
 @final
@@ -30,6 +31,7 @@ class Shift(Finite):
             raise ArgumentError(f"expected `axis` 'x', 'y' or 'both' for shift, got {axis!r}")
         self.pixels, self.axis, self.sizes = whole(type(self), pixels), axis, axis == "both"
         self.name = "shift" if axis == "both" else f"shift-{axis}"
+        self.title = f"Moved {_WAYS[axis]}"
 
     @classmethod
     def parse(cls, amount: str) -> Self:

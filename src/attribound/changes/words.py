@@ -15,6 +15,7 @@ class HiddenWord(Switch):
     """Any one word of a text hidden; a text is its words' vectors (words, features)."""
 
     name = "hidden-word"
+    title = "Any one word hidden"
     unit = "words hidden"
     made = "the vector of one word is replaced by that of no word"
     example = "hidden-word"

@@ -17,6 +17,7 @@ class Zoom(Continuous):
     """Enlarged by up to so many per cent, or made smaller by the same factor."""
 
     name = "zoom"
+    title = "Smaller or larger"
     unit = "%"
     made = "enlarged about its middle with bilinear interpolation; what comes from outside is black"
     example = "zoom:20%"

@@ -50,9 +50,7 @@ def certify(
     attribution: Attribution = "saliency",
     maps: Maps = None,
     output: shared.Explained = OutputName.LOGIT,
-    precision: Annotated[
-        PrecisionName, typer.Option(help="Run the model in it; what is certified is its map then.")
-    ] = PrecisionName.FLOAT32,
+    precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     target: shared.Target = None,
     noise: Annotated[

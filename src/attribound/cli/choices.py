@@ -38,6 +38,7 @@ class PrecisionName(StrEnum):
 
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
 
 
 class Format(StrEnum):

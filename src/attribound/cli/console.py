@@ -20,6 +20,7 @@ from attribound.rounding import exact_text, percent, round_down
 from attribound.runs import remarks
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
+from attribound.runs.tolerance_compare import ReachComparison
 from attribound.runs.tolerance_summary import ToleranceSummary
 from attribound.sanitise import printable, visible
 
@@ -104,6 +105,8 @@ def _run_lines(cosine: float) -> Callable[[Any], None]:
 
 def _run_note(state: Any, cosine: float) -> str:
     parts = [f"{state.rate:.2f}/s"] if state.rate > 0 else []
+    if state.draw_rate > 0:
+        parts.append(f"{state.draw_rate:,.0f} draws/s")
     if state.rate > 0 and state.done < state.total:
         parts.append(f"{(state.total - state.done) / state.rate:.0f} s left")
     if state.median is not None:
@@ -295,10 +298,19 @@ def show_table(shown: "PaperTable", written: Path) -> None:
     print(f"written: {written}")
 
 
-def show_comparison(found: Comparison, out: Path | None) -> None:
-    """Two runs in a few sentences and a table of what moved most."""
-    console = Console()
+def show_comparison(found: Comparison | ReachComparison, out: Path | None) -> None:
+    """Two runs in a few sentences, and what moved most."""
     print(*map(printable, found.sentences), sep="\n")
+    if isinstance(found, Comparison):
+        _show_pairs(found)
+    else:
+        print(*map(printable, found.lines[:20]), sep="\n")
+    if out is not None:
+        print(f"wrote {out}: open it in a browser")
+
+
+def _show_pairs(found: Comparison) -> None:
+    console = Console()
     table = Table(box=SIMPLE_HEAD)
     for head in (
         "input",
@@ -316,5 +328,3 @@ def show_comparison(found: Comparison, out: Path | None) -> None:
     console.print(table, markup=False)
     if len(found.pairs) > 20:
         print(f"... and {len(found.pairs) - 20} more: --format json lists all")
-    if out is not None:
-        print(f"wrote {out}: open it in a browser")

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from attribound.cli.app import Alpha, Json, Seed, answer, app
+from attribound.cli.choices import PrecisionName
+from attribound.errors import ArgumentError
 
 
 @app.command()
@@ -25,9 +27,15 @@ def demo(
     weights: Annotated[Path, typer.Option(help="Folder for the network that --photos fetches.")] = Path(
         "data/efficientnet-lite0"
     ),
+    precision: Annotated[
+        PrecisionName, typer.Option(help="With --photos: run the network in it; what is certified is its map then.")
+    ] = PrecisionName.FLOAT32,
     as_json: Json = False,
 ) -> None:
     """Certify real images, digits or photographs, with a picture of each map; about two minutes.
+
+    First the tolerance sheet of the first image: how far it may turn, darken or shift before its explanation changes,
+    with a page to play with.
 
     Digits: MNIST with the shipped model and both noises, a few of them attacked. Prints what is proved for each image
     beside what the paper's (invalid) formula claims, and for the same map summed over 7 x 7 patches how far class and
@@ -48,11 +56,17 @@ def demo(
     if photos:
         fetch(demos.PHOTO_ARCH, weights, say=console.say(quiet=as_json))
         network = weights / f"{demos.PHOTO_ARCH}.safetensors"
-        configs = demos.photos(network, items=items, samples=samples or 512, alpha=alpha, seed=seed)
+        configs = demos.photos(
+            network, items=items, samples=samples or 512, alpha=alpha, seed=seed, precision=precision.value
+        )
+    elif precision is not PrecisionName.FLOAT32:
+        raise ArgumentError(f"expected --precision {precision.value} with --photos: the digits' network is too small")
     else:
         configs = demos.digits(items=items or 20, samples=samples or 8192, alpha=alpha, seed=seed)
     with console.progress(quiet=as_json) as advance:
-        runs, summary = demos.run_demo(out, configs, advance, attacked="" if photos else "gaussian")
+        changes = demos.PHOTO_CHANGES if photos else demos.DIGIT_CHANGES
+        attacked, say = "" if photos else "gaussian", console.say(quiet=as_json)
+        runs, summary = demos.run_demo(out, configs, advance, attacked=attacked, changes=changes, say=say)
     answer(summary, as_json, lambda: show_demo({run.name: run.certificates for run in runs}, summary))
     if any(row["violated"] for row in summary["attacks"]):
         raise typer.Exit(1)

@@ -19,6 +19,10 @@ _READ = (
     "one in brackets. Fidelity is the cosine of smoothed and plain maps, chance that of maps of different images: a "
     "certified cosine should be above chance."
 )
+_SHEET = (
+    "Read: for every change in the interval the explanation keeps cosine 0.8 with that of the unchanged image. Exact: "
+    "every alternative was tried; alpha: false with that probability at most. Nothing is said about other changes."
+)
 _CELLS = (
     "Cells: so many provably stay among the hottest half of the map under every change of the size given, so many "
     "outside it; the open ones are not decided. Class and map together: no change up to it alters the smoothed class "
@@ -33,6 +37,8 @@ _PAPER = (
 def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
     """The demo's table, run by run, and where its files are."""
     console = Console(highlight=False)
+    if "sheet" in summary:
+        _show_sheet(console, summary["sheet"])
     table = _table(certificates, summary["runs"][0]["explained"])
     if not console.is_terminal:  # in a file or pipe nobody's window is too narrow
         wide = console.options.update(max_width=_WIDEST)
@@ -61,6 +67,19 @@ def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
     for report in summary["reports"].values():
         console.print(f"Report:       {report}   (open it in a browser)")
     console.print(f"Took {summary['seconds']:.0f} s.")
+
+
+def _show_sheet(console: Console, rows: Sequence[Sequence[str]]) -> None:
+    """How far the first image may change: what people ask first."""
+    head, *rest = rows
+    table = Table(title="How far the first image may change before its explanation does (plain or window's mean map)")
+    kept = [place for place, name in enumerate(head) if name != "inputs"]
+    for place in kept:
+        table.add_column(head[place], justify="left", style="bold" if head[place].startswith("cosine") else "")
+    for row in rest:
+        table.add_row(*(row[place] for place in kept))
+    console.print(table)
+    console.print(f"{_SHEET}\n")
 
 
 def _share(value: float | None) -> str:

@@ -51,7 +51,9 @@ def paper(
     chosen = list(EXPERIMENTS) if name == "all" else [name]
     if name not in EXPERIMENTS and name != "all":
         raise ArgumentError(f"expected list, all, {', '.join(EXPERIMENTS)}, got {name!r}")
-    for one in (EXPERIMENTS[key] for key in chosen):
+    for number, one in enumerate((EXPERIMENTS[key] for key in chosen), start=1):
+        if len(chosen) > 1:
+            console.say(quiet=as_json)(f"{number} of {len(chosen)}: {one.title}")
         settings = Settings(
             out=out,
             items=items or (one.quick_items if quick else one.items),

@@ -82,20 +82,17 @@ def compare(
     each run has proved about its own. Of tolerances, it says whose proved reach shrank.
     """
     from attribound.cli import console
-    from attribound.report.drift import markdown, write_page
+    from attribound.report.drift import markdown, reaches, write_page
     from attribound.runs.compare import Comparison
     from attribound.runs.kinds import kind_of
 
     found = kind_of(run_a, run_b).compare(run_a, run_b, cosine)
-    if not isinstance(found, Comparison):
-        if out is not None or kind == Form.MD:
-            raise ArgumentError("expected --format text or json and no --out to compare tolerances")
-        as_json = as_json or kind == Form.JSON
-        answer(found.to_json(), as_json, lambda: print(*found.sentences, *found.lines[:20], sep="\n"))
-        return
     if out is not None:
-        write_page(found, (run_a, run_b), out)
+        if isinstance(found, Comparison):
+            write_page(found, (run_a, run_b), out)
+        else:
+            reaches.write_page(found, out)
     if kind == Form.MD and not as_json:
-        print(markdown(found), end="")
+        print(markdown(found) if isinstance(found, Comparison) else reaches.markdown(found), end="")
         return
     answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, out))

@@ -28,6 +28,8 @@ def report(
 ) -> None:
     """Write one HTML file that says how far explanations can be bent, for which inputs, and how we know.
 
+    Of tolerances: how far pictures may change, with a film strip of every change.
+
     Example: attribound report my-run, or attribound report my-run --audience auditor --format pdf --by "A. Name"
 
     The file opens from disk, loads nothing from anywhere and can be mailed. A run may be reported while it is running.
@@ -37,6 +39,7 @@ def report(
     from attribound.report.page import page
     from attribound.report.shared import printing
     from attribound.report.shared.collect import read_scan
+    from attribound.report.tolerance import page as tolerance_page
     from attribound.runs import Store
 
     auditing = audience == Audience.AUDITOR
@@ -48,11 +51,26 @@ def report(
         raise ArgumentError("expected --by with --audience auditor")
     if kind == PageForm.PDF:
         printing.find_browser()
-    with Store.read(run) as store:
-        given = None if scan is None else read_scan(scan)
-        text = auditor.render(store, by) if auditing else page.render(store, given)
+    given = None if scan is None else read_scan(scan)
+    with Store.read_any(run) as store:
+        if store.config.kind == "tolerance":
+            _check_tolerances(run, auditing, scan)
+            text = tolerance_page.render(store)
+        else:
+            text = auditor.render(store, by) if auditing else page.render(store, given)
     target = out or run / f"{'audit' if auditing else 'report'}.{kind.value}"
     written = printing.print_pdf(text, target) if kind == PageForm.PDF else write_whole(target, text)
     size = written.stat().st_size
     line = f"wrote {written} ({size / 1e6:.1f} MB)" + (": open it in a browser" if kind == PageForm.HTML else "")
     answer({"out": str(written), "bytes": size}, as_json, lambda: print(line))
+
+
+def _check_tolerances(run: Path, auditing: bool, scan: Path | None) -> None:
+    """Raise if something is asked of tolerances that only certificates have."""
+    if auditing:
+        raise ArgumentError(
+            f"{run} is a run of tolerances, and the auditor's report is about certificates: `attribound report {run}` "
+            "makes the page of tolerances, `attribound verify` checks them"
+        )
+    if scan is not None:
+        raise ArgumentError(f"{run} is a run of tolerances: expected no --scan, which is about noise")

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from attribound.cli.choices import EngineName, OutputName
+from attribound.cli.choices import EngineName, OutputName, PrecisionName
 
 Out = Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")]
 Explained = Annotated[OutputName, typer.Option(help="What is explained.")]
+Precision = Annotated[PrecisionName, typer.Option(help="Run the model in it; what is certified is its map then.")]
 Target = Annotated[
     str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
 ]

@@ -7,7 +7,7 @@ import typer
 from attribound.cli import shared
 from attribound.cli.app import Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, app
 from attribound.cli.certify import carry_out, engine_of
-from attribound.cli.choices import EngineName, OutputName, ReferenceName
+from attribound.cli.choices import EngineName, OutputName, PrecisionName, ReferenceName
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
@@ -29,6 +29,7 @@ def tolerance(
     attribution: Attribution = "saliency",
     maps: Maps = None,
     output: shared.Explained = OutputName.LOGIT,
+    precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     target: shared.Target = None,
     cosine: Annotated[list[float] | None, typer.Option(help="How alike maps must stay, in [0, 1) [0.8].")] = None,
@@ -77,6 +78,7 @@ def tolerance(
         attribution=attribution,
         maps=tuple(maps or default_maps(attribution)),
         output=output.value,
+        precision=precision.value,
         bound=bound,
         noise="",
         changes=tuple(one.strip() for one in change or ("everyday",)),

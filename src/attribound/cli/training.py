@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attribound.bounds.laws import Normal
+from attribound.cli import shared
 from attribound.cli.app import (
     Alpha,
     Arch,
@@ -25,11 +26,12 @@ from attribound.cli.app import (
     answer,
     app,
 )
-from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName
+from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName, PrecisionName
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from attribound.data import Dataset
     from attribound.fields import Field
     from attribound.fields.base import Model as Network
 
@@ -158,6 +160,7 @@ def tune(
     data: Data = "mnist-sample",
     attribution: Attribution = "saliency",
     maps: Maps = None,
+    precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = _GAUSSIAN,
     level: Annotated[
@@ -193,17 +196,17 @@ def tune(
     from attribound.noise import units_of
 
     _check_levels(level or ())
-    target = None if out is None else check_target(out)
-    source = open_data(data)
+    target, source = None if out is None else check_target(out), open_data(data)
 
     def plain(network: "Network") -> "Field":
-        return make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
+        made = make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
+        return _in_precision(made, precision)
 
     network = load_model(model, arch, trust=trust_model)
     check_columns(source.features, network, model)
     _, source, note = fitted(data, source, network)
-    if note:
-        console.say(quiet=as_json)(note)
+    for line in filter(None, (note, _about_precision(plain(network), source, precision))):
+        console.say(quiet=as_json)(line)
     cleaner = None if denoiser is None else load_denoiser(denoiser)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
@@ -221,7 +224,7 @@ def tune(
             seed=seed,
             progress=advance,
         )
-    row = {"model": model, "denoiser": denoiser, "data": data, **outcome.row()}
+    row = {"model": model, "denoiser": denoiser, "data": data, "precision": precision.value, **outcome.row()}
     _write_scan(row, out, target)
     answer(row, as_json, lambda: console.show_scan(row))
 
@@ -240,3 +243,18 @@ def _write_scan(row: dict[str, Any], out: Path | None, target: Path | None) -> N
     write_whole(out, json.dumps(row, indent=1) + "\n")
     if target.is_file():  # beside a device or a pipe there is no place for a picture
         plots.save(plots.plot_scan(row), out.with_suffix(".png"))
+
+
+def _in_precision(field: "Field", precision: PrecisionName) -> "Field":
+    from attribound.fields.precision import in_precision
+
+    return in_precision(field, precision.value)
+
+
+def _about_precision(field: "Field", source: "Dataset", precision: PrecisionName) -> str:
+    """Whether another precision would pay, or the one asked for does not; empty if there is nothing to say."""
+    from attribound.fields.precision import advice, slow_here
+
+    if precision is not PrecisionName.FLOAT32:
+        return slow_here(precision.value, "cpu")
+    return advice(field, source.input(0)) if len(source) else ""

@@ -19,7 +19,7 @@ from attribound.models.outputs import as_logits
 
 Model = Callable[[Tensor], Any]
 Output = Literal["logit", "probability"]
-RunIn = Literal["float32", "bfloat16"]
+RunIn = Literal["float32", "bfloat16", "float16"]
 """The precision in which a model is run."""
 Target = int | Tensor
 """The class that is explained: one for all rows, or (B,) one per row."""
@@ -63,7 +63,7 @@ class Field(ABC):
         explains_scores: whether it explains the model's own scores; if not, they only name the class.
         takes_missing: whether inputs may have missing cells (NaN), which stay missing under noise.
         features: names of the map's cells, where the method knows them.
-        precision: in which the model is run, "float32" (as it is) or "bfloat16".
+        precision: in which the model is run, "float32" (as it is), "bfloat16" or "float16".
         stated: facts that the user states about the field and the draws cannot prove.
     """
 

@@ -132,7 +132,7 @@ def _same_maps(field: Field, points: Tensor, target: Target) -> bool:
 
 def _tolerance(field: Field, like: Tensor) -> float:
     """What rounding may explain: that of the values, or that of the model's own precision."""
-    rounded = field.precision == "bfloat16"
+    rounded = field.precision != "float32"
     return max(_TOLERANCE[like.dtype], _TOLERANCE[torch.bfloat16] if rounded else 0.0)
 
 

@@ -106,7 +106,7 @@ def check_run(
 def _check_records(store: Store, found: RunCheck, data: DataCheck | None) -> list[int]:
     """Check records one by one; the items of those in which nothing is wrong so far."""
     fine, inputs, claims = list[int](), defaultdict[str, list[int]](list), dict[str, None]()
-    for one in prove_all(store.records(), store.config):
+    for one in prove_all(store):
         found.records += 1
         if isinstance(one, Failure):
             continue

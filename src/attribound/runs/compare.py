@@ -204,7 +204,7 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
 def _checked(store: Store) -> Iterator[ProvedRecord | Failure]:
     """Proved records; in a run one of whose certificates an attack broke, all of them are doubtful."""
     broken = any(one.violated for one in store.findings().values())
-    for one in prove_all(store.records(), store.config):
+    for one in prove_all(store):
         if broken and isinstance(one, ProvedRecord):
             yield ProvedRecord(one.record, (*one.doubts, _BROKEN))
         else:

@@ -12,6 +12,8 @@ from attribound.errors import StoredDataError
 
 _PINNED = frozenset({"reference"})
 """What the maps name by its hash."""
+_MEASURED = frozenset({"batch"})
+"""A run that goes on keeps what it measured when it began."""
 _MAY_GROW = frozenset({"items", "pictures"})
 """Asking for more inputs continues a run: the records it has do not depend on how many there are."""
 
@@ -28,7 +30,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         maps: shapes applied to the method's map, in order.
         reference: that of a relative map, float32 in base64.
         output: "logit" or "probability".
-        precision: in which the model is run, "float32" (as it is) or "bfloat16".
+        precision: in which the model is run, "float32" (as it is), "bfloat16" or "float16".
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
@@ -50,6 +52,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         seed: seed of the draws.
         pictures: for how many inputs pictures are kept.
         device: where the model runs.
+        batch: most rows per model call, as measured when the run began; None: sized by the input.
         model_sha256: hash of the model's weights.
         data_sha256: hash of the data set.
         code_sha256: hash of the model's program, if it is a script, an exported program or a factory.
@@ -63,7 +66,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     maps: tuple[str, ...] = ()
     reference: str | None = None
     output: str = "logit"
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     bound: str = "unit"
     noise: str = "gaussian:0.5"
     units: tuple[float, ...] | None = None
@@ -83,6 +86,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed: int = 0
     pictures: int = 200
     device: str = "cpu"
+    batch: int | None = None
     model_sha256: str = ""
     data_sha256: str = ""
     code_sha256: str = ""
@@ -162,13 +166,14 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
     def including(self, other: "RunConfig") -> "RunConfig":
-        """This configuration, grown to cover as many inputs and pictures as the other."""
+        """This configuration, grown to cover as many inputs and pictures as the other, whose measures it keeps."""
         items = None if None in (self.items, other.items) else max(self.items or 0, other.items or 0)
-        return msgspec.structs.replace(self, items=items, pictures=max(self.pictures, other.pictures))
+        pictures = max(self.pictures, other.pictures)
+        return msgspec.structs.replace(self, items=items, pictures=pictures, batch=other.batch)
 
     def difference(self, wanted: "RunConfig") -> str:
         """What a wanted configuration changes, as `samples 1024 -> 2048`; empty if it may continue this one."""
-        fixed = _PINNED | _MAY_GROW - ({"items"} if self.simultaneous or wanted.simultaneous else set())
+        fixed = _PINNED | _MEASURED | _MAY_GROW - ({"items"} if self.simultaneous or wanted.simultaneous else set())
         mine, theirs = self.to_json(), wanted.to_json()
         changed = [key for key in mine if key not in fixed and mine[key] != theirs[key]]
         return ", ".join(f"{key} {_short(mine[key])} -> {_short(theirs[key])}" for key in changed)

@@ -17,7 +17,9 @@ from attribound.rounding import exact_text, round_down
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.store import Store
+from attribound.runs.tolerance_proved import prove_tolerances
 from attribound.sanitise import visible
+from attribound.tolerances.words import interval_text, proof_text
 
 _INTERNAL = frozenset({"facts", "format", "seal", "map"})
 _DETAILS = frozenset(
@@ -58,7 +60,7 @@ def export(store: Store, kind: str, out: Path | None, rows: Rows | None = None) 
 def public_records(store: Store) -> Iterator[dict[str, Any]]:
     """Records as the contract names their keys, with what attacks found; only numbers that are proved."""
     findings = store.findings()
-    for one in prove_all(store.records(), store.config):
+    for one in prove_all(store):
         yield public_record(one, findings)
 
 
@@ -120,15 +122,36 @@ def _as_text(value: Any) -> Any:
 
 
 def _latex(store: Store, rows: Rows) -> Iterator[str]:
-    """A booktabs table of what each input was certified for."""
+    """A booktabs table of what each input was certified for, or of how far each change is proved."""
+    return _latex_reaches(store) if store.config.kind == "tolerance" else _latex_certificates(store)
+
+
+def _latex_certificates(store: Store) -> Iterator[str]:
     config = store.config
-    if config.kind == "tolerance":
-        raise ArgumentError("expected --format csv, json or parquet for tolerances, got latex")
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
     yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
     yield " & ".join(["item", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"
-    for one in prove_all(store.records(), config):
+    for one in prove_all(store):
         yield _latex_row(one, config) + "\n"
+    yield "\\bottomrule\n\\end{tabular}\n"
+
+
+def _latex_reaches(store: Store) -> Iterator[str]:
+    """One row per input and change, intervals rounded inward."""
+    config = store.config
+    heads = ["item", "change", "unit", *(f"cosine {cosine:g}" for cosine in config.cosines), "class stays", "proof"]
+    yield rf"\begin{{tabular}}{{rll{'r' * (len(heads) - 4)}l}}" + "\n\\toprule\n"
+    yield " & ".join(heads) + " \\\\\n\\midrule\n"
+    for one in prove_tolerances(store.tolerances(), config):
+        record = one if isinstance(one, Failure) else one.record
+        cells = [str(record.item), _plain(record.part)]
+        if isinstance(record, Failure):
+            cells += ["", *[""] * (len(heads) - 4), "error"]
+        else:
+            known = [record.reaches.get(exact_text(cosine)) for cosine in config.cosines]
+            intervals = [interval_text(interval) for interval in (*known, record.class_reach)]
+            cells += [_plain(record.change.unit), *intervals, _plain(proof_text(record))]
+        yield " & ".join(cells) + " \\\\\n"
     yield "\\bottomrule\n\\end{tabular}\n"
 
 
@@ -144,7 +167,9 @@ def _latex_row(one: ProvedRecord | Failure, config: RunConfig) -> str:
 
 
 def _plain(text: Any) -> str:
-    return "".join(letter for letter in str(text) if letter.isalnum() or letter == " ")
+    """What LaTeX sets as it is, and per cent signs."""
+    kept = "".join(letter for letter in str(text) if letter.isalnum() or letter in " -.%")
+    return kept.replace("%", r"\%")
 
 
 def _parquet(store: Store, out: Path, rows: Rows) -> None:

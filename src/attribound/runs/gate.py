@@ -11,7 +11,6 @@ from typing import Any, Literal, final
 
 from attribound import checks as check
 from attribound.bounds.gate import false_most, share_lower
-from attribound.certificates.certificate import Certificate
 from attribound.certificates.explain import FIDELITY, unfaithful
 from attribound.certificates.record import Failure, shown_claims
 from attribound.certificates.subject import called
@@ -282,7 +281,7 @@ def judge(path: Path, asked: Asked) -> Gate:
     with Store.read(path) as store:
         violated = {one.item for one in store.findings().values() if one.violated}
         judging = Judging(store.config.alpha)
-        for one in prove_all(store.records(), store.config):
+        for one in prove_all(store, asked.epsilon):
             judging.take(_case(one, asked, violated), one if isinstance(one, Failure) else one.record)
             if not isinstance(one, Failure):
                 judging.claims |= dict.fromkeys(filter(None, [one.record.bound.claim]))
@@ -292,15 +291,15 @@ def judge(path: Path, asked: Asked) -> Gate:
 def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> GatedInput:
     if isinstance(one, Failure):
         return GatedInput(one.item, "error", one.message, one.seconds)
-    record, certificate = one.record, Certificate(one.record)
-    reached = certificate.cosine(asked.epsilon)
+    record, reached = one.record, one.reached
+    assert reached is not None
     if record.item in violated:
         outcome, reason = "violated", "an attack turned the explanation further than certified"
     elif one.doubts:
         outcome, reason = "doubtful", "; ".join(one.doubts)
     elif reached < asked.cosine:
         outcome, reason = "uncertified", _short_of(reached, asked)
-    elif certificate.assumed:
+    elif record.bound.kind == "assumed":
         outcome, reason = "assumed", "the limit is ASSUMED: this is not a certificate"
     elif warning := unfaithful(record.fidelity, asked.fidelity):
         outcome, reason = "unfaithful", warning

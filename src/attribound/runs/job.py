@@ -1,7 +1,7 @@
 """What a worker begins with: the run, its model and its data, opened once in every process."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import torch
@@ -13,6 +13,7 @@ from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded
 from attribound.hashes import model_hash
 from attribound.runs.config import RunConfig
+from attribound.runs.luggage import Files, Heading
 
 
 @final
@@ -35,6 +36,8 @@ class Job:
         trust: load programs (TorchScript, exported) too.
         weights: the model's tensors, to be shared rather than loaded again; None: load them.
         labelled: the labels of the data, where there are any, are the model's numbers.
+        heading: the data's description, if inputs come with their tasks; None: the data are read by their name.
+        files: contents of the model's files, for machines that do not have them.
         opened: what the process that prepared the run has open; it stays in that process.
     """
 
@@ -42,6 +45,8 @@ class Job:
     trust: bool = False
     weights: Mapping[str, Tensor] | None = None
     labelled: bool = True
+    heading: Heading | None = None
+    files: Files = field(default_factory=Files)
     opened: Opened | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -52,7 +57,7 @@ class Job:
         """The run's data, with no labels but the model's, and its field; an error if the model is another by now."""
         if self.opened is not None:
             return self.opened
-        data, config = open_data(self.config.data), self.config
+        data, config = self.heading or open_data(self.config.data), self.config
         model = _model(self, data.shape)
         sha256 = model_hash(model)
         if config.model_sha256 not in ("", sha256):
@@ -62,7 +67,8 @@ class Job:
 
 def _model(job: Job, shape: Sequence[int]) -> nn.Module:
     """The run's model, with the weights that workers share, where it runs."""
-    model = open_model(job.config.subject, shape, trust=job.trust)
+    with job.files.unpacked(job.config.subject) as subject:
+        model = open_model(subject, shape, trust=job.trust)
     if job.weights is not None and not isinstance(model, torch.jit.ScriptModule):
         model.load_state_dict(dict(job.weights), assign=True)
         for parameter in model.parameters():

@@ -32,18 +32,17 @@ from attribound.models.stated import fixed_batch
 from attribound.noise import parse_noise, units_of
 from attribound.randomness import Purpose, stream
 from attribound.rounding import exact_text, lower_quantile
+from attribound.runs.batches import fastest_rows
 from attribound.runs.config import RunConfig
 from attribound.runs.engines.base import Engine
 from attribound.runs.job import Job, Opened
 from attribound.runs.records import Stored, part_of
 from attribound.runs.reference import with_reference
 from attribound.runs.store import Store
-from attribound.runs.tasks import Task
+from attribound.runs.tasks import Task, make_tasks
 from attribound.runs.work import class_of
 from attribound.sampling.along import family_of
 
-COMPARED = 24
-"""The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
 _PROBES = 6
 """Noisy copies on which the model's outputs are looked at beforehand."""
 _PROCESSORS = "processors"
@@ -62,6 +61,7 @@ class Progress:
         errors: of these, how many failed.
         started: when this process stored its first record: what comes before is start-up.
         begun_with: records that were there already.
+        draws: noise draws behind the records that this process stored after its first.
         budgets: certified epsilons at the first cosine so far, sorted.
     """
 
@@ -70,6 +70,7 @@ class Progress:
     errors: int = 0
     started: float = 0.0
     begun_with: int = 0
+    draws: int = 0
     budgets: list[float] = field(default_factory=list)
 
     @property
@@ -82,6 +83,11 @@ class Progress:
         """Inputs per second in this process since its first; 0.0: not known yet."""
         since = self.done - self.begun_with - 1
         return since / max(time.perf_counter() - self.started, 1e-9) if since > 0 else 0.0
+
+    @property
+    def draw_rate(self) -> float:
+        """Draws per second, likewise."""
+        return self.draws / max(time.perf_counter() - self.started, 1e-9) if self.draws else 0.0
 
     def count(self, record: Stored, cosine: str) -> None:
         """Take one more record into account."""
@@ -199,6 +205,9 @@ def close_run(opened: OpenedRun, *, trust: bool, say: Callable[[str], None]) -> 
     # As many as there are: whoever checks the run compares its records with this number.
     items = None if config.items is None else min(config.items, len(data))
     full = msgspec.structs.replace(config, items=items, **hashes)
+    if full.batch is None and (x := first_input(data, config.device)) is not None:
+        draws = full.samples * (items or len(data)) * len(full.parts)
+        full = msgspec.structs.replace(full, batch=fastest_rows(opened.field, x, draws))
     known = Opened(data, opened.field, full.model_sha256)
     return full, Job(full, trust, _shared(model), labelled=not doubt, opened=known)
 
@@ -270,6 +279,8 @@ def run(
         store.note("features", list(data.features))
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
         store.note("inputs", max(len(items), store.recall("inputs") or 0))
+        # What was measured when the run began counts.
+        job = replace(job, config=msgspec.structs.replace(job.config, batch=store.config.batch))
         state, tasks = _begin(store, items, job.config, retry)
         progress(state)
         processors = Processors(store, say)
@@ -278,6 +289,8 @@ def run(
             store.add(outcome)
             if state.done == state.begun_with:
                 state.started = time.perf_counter()
+            elif isinstance(outcome.record, Record):
+                state.draws += outcome.record.samples
             processors.meet(outcome.record)
             state.count(outcome.record, exact_text(job.config.cosines[0]))
             progress(state)
@@ -321,10 +334,8 @@ def _begin(store: Store, items: Sequence[int], config: RunConfig, retry: bool) -
             state.count(record, exact_text(config.cosines[0]))
             done.add(key)
     state.begun_with = state.done
-    pictured, compared = set(items[: config.pictures]), set(items[:COMPARED])
-    return state, [
-        Task(item, item in pictured, item in compared, part) for item, part in wanted if (item, part) not in done
-    ]
+    todo = [key for key in wanted if key not in done]
+    return state, make_tasks(todo, items, config.pictures)
 
 
 def _shared(model: nn.Module) -> dict[str, Any]:

@@ -7,13 +7,13 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import msgspec
 import numpy as np
 
 from attribound.certificates.finding import Finding
-from attribound.certificates.record import READERS, Failure, Record, newer
+from attribound.certificates.record import READERS, Failure, Record, check_evidence, newer, parse
 from attribound.checks import FloatArray
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.file_quota import reason
@@ -21,8 +21,9 @@ from attribound.runs.config import RunConfig
 from attribound.runs.connection import SCHEMA, UNREADABLE, connect, locked, why
 from attribound.runs.records import Stored, decode, encode, part_of
 from attribound.runs.tasks import Outcome
-from attribound.tolerances.record import ToleranceRecord
+from attribound.tolerances.record import ToleranceRecord, is_tolerance
 
+S = TypeVar("S", bound=Stored)
 FORMAT = 3
 _FILE, _LOCK = "run.sqlite", "lock.sqlite"
 _MOST_NUMBERS = 50_000_000
@@ -221,10 +222,17 @@ class Store:
 
     def records(self) -> Iterator[Record | Failure]:
         """All records of a run of certificates."""
-        for one in self.stored():
-            if isinstance(one, ToleranceRecord):
-                raise StoredDataError(f"{self.path} holds a tolerance among its certificates (item {one.item})")
+        for one in self.unchecked():
+            if isinstance(one, Record):
+                check_evidence(one, f"item {one.item} of {self.path}")
             yield one
+
+    def unchecked(self) -> Iterator[Record | Failure]:
+        """The same, for whoever looks at the evidence of many records at once."""
+        for item, part, text in self._select("SELECT item, part, record FROM records ORDER BY item, part"):
+            if is_tolerance(text):
+                raise StoredDataError(f"{self.path} holds a tolerance among its certificates (item {item})")
+            yield self._in_place(item, part, parse(text, f"item {item} of {self.path}"))
 
     def tolerances(self) -> Iterator[ToleranceRecord | Failure]:
         """All records of a run of tolerances."""
@@ -253,9 +261,10 @@ class Store:
                 raise StoredDataError(f"{self.path} holds a broken finding (item {item}): {error}") from None
         return found
 
-    def pictured(self) -> list[int]:
-        """The inputs with pictures."""
-        items = [item for (item,) in self._select("SELECT DISTINCT item FROM pictures ORDER BY item")]
+    def pictured(self, name: str = "%") -> list[int]:
+        """The inputs with pictures; only with those of a name, which may end in %, if one is given."""
+        query = "SELECT DISTINCT item FROM pictures WHERE name LIKE ? ORDER BY item"
+        items = [item for (item,) in self._select(query, name)]
         if not all(isinstance(item, int) for item in items):
             raise StoredDataError(f"{self.path} holds a picture whose item is no number")
         return items
@@ -277,7 +286,9 @@ class Store:
             raise StoredDataError(f"{self.path} holds a broken picture: {error}") from None
 
     def _record(self, item: Any, part: Any, text: Any) -> Stored:
-        record = decode(text, f"item {item} of {self.path}")
+        return self._in_place(item, part, decode(text, f"item {item} of {self.path}"))
+
+    def _in_place(self, item: Any, part: Any, record: S) -> S:
         if (record.item, part_of(record)) != (item, part):
             raise StoredDataError(f"{self.path} holds the record of item {record.item} in place of item {item}")
         return record

@@ -95,7 +95,7 @@ def summarise(store: Store) -> Summary:
     """Read a run's records once; memory is a few numbers per record."""
     config = store.config
     tally = Tally(config)
-    for one in prove_all(store.records(), config):
+    for one in prove_all(store):
         tally.take(one)
     return tally.summary(config, list(store.findings().values()), chance_level(store))
 

@@ -29,9 +29,11 @@ class ReachPair:
         unit: its unit.
         cosine: what was asked.
         reaches: the proved intervals.
+        tried: the left end of the range tried in the first run, no change, and the right end.
         verdict: "shrank" if either end came nearer, else "grew" or "same".
         broken: a change that the first run proved harmless breaks the cosine in the second.
         input: what people call the input.
+        doubtful: one of the records is doubtful, and counts as proving nothing.
     """
 
     items: tuple[int, int]
@@ -39,17 +41,37 @@ class ReachPair:
     unit: str
     cosine: str
     reaches: tuple[Interval, Interval]
+    tried: tuple[float, float, float]
     verdict: str
     broken: bool
     input: str = ""
+    doubtful: bool = False
+
+    @property
+    def number(self) -> str:
+        """The input's number, or both."""
+        return str(self.items[0]) if self.items[0] == self.items[1] else f"{self.items[0]} / {self.items[1]}"
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The proved intervals before and after, rounded inward."""
+        before, after = map(interval_text, self.reaches)
+        return before, after
+
+    @property
+    def note(self) -> str:
+        """What else is to be known."""
+        if self.doubtful:
+            return "a record is doubtful and counts as proving nothing"
+        return "a change that was proved harmless breaks it now" if self.broken else ""
 
     @property
     def line(self) -> str:
         """In words."""
-        number = str(self.items[0]) if self.items[0] == self.items[1] else f"{self.items[0]} / {self.items[1]}"
-        before, after = map(interval_text, self.reaches)
-        found = "; a change that was proved harmless breaks it now" if self.broken else ""
-        return f"{called(number, self.input)}, {self.change} at {self.cosine}: {before} -> {after} {self.unit}{found}"
+        before, after = self.shown
+        found = f"; {self.note}" if self.note else ""
+        where = f"{called(self.number, self.input)}, {self.change} at {self.cosine}"
+        return f"{where}: {before} -> {after} {self.unit}{found}"
 
 
 @final
@@ -92,10 +114,15 @@ class ReachComparison:
         return self.configs[0].difference(self.configs[1]) or "nothing that their configurations name"
 
     @property
+    def ordered(self) -> list[ReachPair]:
+        """What breaks now comes first, then what shrank, then what grew."""
+        order = ("shrank", "grew", "same")
+        return sorted(self.pairs, key=lambda pair: (not pair.broken, order.index(pair.verdict)))
+
+    @property
     def lines(self) -> list[str]:
         """Whose reach shrank, those that break now first."""
-        shrunk = sorted((pair for pair in self.pairs if pair.verdict == "shrank"), key=lambda pair: not pair.broken)
-        return [pair.line for pair in shrunk]
+        return [pair.line for pair in self.ordered if pair.verdict == "shrank"]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -137,8 +164,11 @@ def _pairs(one: ProvedTolerance, match: ProvedTolerance) -> list[ReachPair]:
             continue
         reaches, broken = (before.reaches[key], after.reaches[key]), after.breaks[key]
         inside = broken is not None and reaches[0] is not None and reaches[0][0] <= broken.value <= reaches[0][1]
-        items, verdict, name = (before.item, after.item), _verdict(*reaches), before.subject.input
-        pairs.append(ReachPair(items, before.part, before.change.unit, key, reaches, verdict, inside, name))
+        items, change, name = (before.item, after.item), before.change, before.subject.input
+        tried, verdict = (change.low, change.zero, change.high), _verdict(*reaches)
+        doubtful = bool(one.doubts or match.doubts)
+        pair = ReachPair(items, before.part, change.unit, key, reaches, tried, verdict, inside, name, doubtful)
+        pairs.append(pair)
     return pairs
 
 

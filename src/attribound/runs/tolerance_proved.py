@@ -9,7 +9,7 @@ import msgspec
 
 from attribound.certificates.record import Failure
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import plain_spec, same_method
+from attribound.runs.membership import plain_spec, same_method
 from attribound.tolerances.evidence import WINDOW
 from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.verify import problems

@@ -64,8 +64,11 @@ def _try(field: Bounded, change: Change, x: Tensor, window: float | None, sample
     t = torch.tensor([change.high], dtype=torch.float64) if isinstance(change, Continuous) else None
     t = change.alternatives(x)[:1] if isinstance(change, Finite) else t
     assert t is not None
+    along = Along(field, change, x, 0)
+    if bool(x.isfinite().all()):
+        along.inputs(t)  # a change that makes NaN of this input does so of others
     with suppress(NonFiniteError):  # of this input: it will say so itself
-        seen = Along(field, change, x, 0).look(t, stream(Purpose.PROBE, 0, device=x.device))
+        seen = along.look(t, stream(Purpose.PROBE, 0, device=x.device))
         if isinstance(change, Continuous) and window is not None:
             size, draws = seen.maps.shape[1], samples - samples // PILOT
             plan_grid(low=change.low, high=change.high, window=window, draws=draws, size=size)

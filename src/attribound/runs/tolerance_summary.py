@@ -1,7 +1,7 @@
 """What a run of tolerances found, change by change; every interval is one that the records' facts prove."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -17,6 +17,8 @@ from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 from attribound.tolerances.words import interval_text
 
 _NOTES = 5
+_ENDS = 100
+"""Left ends that are tried, about, where an interval is looked for."""
 
 
 @final
@@ -31,6 +33,7 @@ class ChangeSummary:
         reaches: by cosine, the proved intervals; None where not even no change is proved.
         class_reaches: the intervals in which the class stays.
         fidelities: cosines of the maps shown with the plain ones.
+        sizes: values are sizes of changes that go either way.
     """
 
     change: ChangeRecord | None = None
@@ -39,6 +42,7 @@ class ChangeSummary:
     reaches: dict[str, list[Interval]] = field(default_factory=dict)
     class_reaches: list[Interval] = field(default_factory=list)
     fidelities: list[float] = field(default_factory=list)
+    sizes: bool = False
 
     def take(self, record: ToleranceRecord) -> None:
         """Count one record."""
@@ -48,6 +52,7 @@ class ChangeSummary:
             self.reaches.setdefault(key, []).append(interval)
         self.class_reaches.append(record.class_reach)
         self.fidelities.append(record.fidelity)
+        self.sizes = record.sizes
 
     def median(self, intervals: Sequence[Interval]) -> Interval:
         """At least half of the inputs are proved as far as this to the left, and half to the right."""
@@ -57,6 +62,31 @@ class ChangeSummary:
         zero, rest = self.change.zero, [self.change.zero] * (len(intervals) - len(known))
         left = -lower_quantile([-end for end in [one[0] for one in known] + rest], 0.5)
         return min(left, zero), max(lower_quantile([one[1] for one in known] + rest, 0.5), zero)
+
+    def shared(self, intervals: Sequence[Interval]) -> Interval:
+        """An interval all of which at least half of the inputs are proved for; of those tried, the widest.
+
+        The medians of the two ends may be those of different inputs, so that no input need have both.
+        """
+        known, need = [one for one in intervals if one is not None], (len(intervals) + 1) // 2
+        change = self.change
+        if change is None or len(known) < max(need, 1):
+            return None
+        lefts = sorted(one[0] for one in known)[need - 1 :]
+        found = []
+        for left in lefts[:: max(len(lefts) // _ENDS, 1)]:
+            rights = sorted((one[1] for one in known if one[0] <= left), reverse=True)
+            width = _part(left - change.zero, change.low - change.zero)
+            found.append(
+                (width + _part(rights[need - 1] - change.zero, change.high - change.zero), left, rights[need - 1])
+            )
+        _, left, right = max(found)
+        return left, right
+
+    @property
+    def fidelity(self) -> float:
+        """The median cosine of the maps shown with the plain ones."""
+        return lower_quantile(self.fidelities, 0.5)
 
     def whole(self, key: str) -> int:
         """How many are proved over all of the range tried."""
@@ -79,8 +109,13 @@ class ChangeSummary:
             "whole_range": {key: self.whole(key) for key in self.reaches},
             "nothing_proved": {key: known.count(None) for key, known in self.reaches.items()},
             "median_class_reach": self.median(self.class_reaches),
-            "median_fidelity": lower_quantile(self.fidelities, 0.5),
+            "median_fidelity": self.fidelity,
         }
+
+
+def _part(end: float, whole: float) -> float:
+    """How much of one side of a range lies within an end."""
+    return end / whole if whole else 0.0
 
 
 @final
@@ -157,14 +192,15 @@ class ToleranceSummary:
             "",
             *(f"  {'   '.join(row).rstrip()}" for row in cells),
             "",
-            *self._warnings(),
+            *self.warnings(),
             *(
                 f"{called(one['item'], one['input'])}, {one['change']} failed: {one['message']}"
                 for one in self.messages
             ),
         ]
 
-    def _warnings(self) -> list[str]:
+    def warnings(self) -> list[str]:
+        """What a reader must know to judge the numbers."""
         found = [f"{key}: {doubt}: it counts as proving nothing" for key, doubt in list(self.doubtful.items())[:_NOTES]]
         if any(one.proofs["assumed"] for one in self.changes.values()):
             found.append("The limit is ASSUMED: what is scanned is not a certificate.")
@@ -176,13 +212,16 @@ class ToleranceSummary:
         return found
 
 
-def summarise_tolerances(store: Store) -> ToleranceSummary:
-    """Read a run's records once."""
+def summarise_tolerances(
+    store: Store, look: Callable[[ProvedTolerance | Failure], None] = lambda one: None
+) -> ToleranceSummary:
+    """Read a run's records once; `look` is called with each."""
     config = store.config
     changes = {name: ChangeSummary() for name in config.parts}
     inputs, messages, doubtful = set[int](), list[dict[str, Any]](), dict[str, str]()
     records, errors, seconds = 0, 0, 0.0
     for one in prove_tolerances(store.tolerances(), config):
+        look(one)
         record = one if isinstance(one, Failure) else one.record
         records, seconds = records + 1, seconds + record.seconds
         inputs.add(record.item)

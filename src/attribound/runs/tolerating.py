@@ -33,6 +33,7 @@ class Tolerating(Work):
             classes=self.data.classes,
             subject=config.subject,
             model_sha256=opened.model_sha256,
+            batch=config.batch,
         )
         self._last: Subjected | None = None
 
@@ -42,7 +43,9 @@ class Tolerating(Work):
         known = self.asker.ask(task.part, about)
         versions = known.record.versions | {"cpu": torch.backends.cpu.get_cpu_capability()}
         record = msgspec.structs.replace(known.record, versions=versions)
-        return Outcome(task.item, record, _pictures(about, known, task))
+        kept = _pictures(about, known, task)
+        strip = self.asker.film(about, known) if task.film else None
+        return Outcome(task.item, record, kept if strip is None else kept | strip.kept(task.part))
 
     def _look(self, item: int) -> Subjected:
         if self._last is None or self._last.item != item:

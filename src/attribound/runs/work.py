@@ -22,6 +22,7 @@ from attribound.fields.precision import in_precision
 from attribound.noise import parse_noise
 from attribound.randomness import Purpose, stream
 from attribound.runs.job import Job
+from attribound.runs.luggage import Heading
 from attribound.runs.tasks import Outcome, Task
 
 _NOISY_COPIES = 32
@@ -43,6 +44,8 @@ class Work(ABC):
     @final
     def run(self, task: Task) -> Outcome:
         """Do one task; whatever goes wrong with it becomes its record."""
+        if isinstance(self.data, Heading):
+            self.data.hold(task)
         started, name = time.perf_counter(), self.data.input_name(task.item)
         try:
             return _named(self.outcome(task), name)
@@ -93,6 +96,7 @@ class Worker(Work):
             classes=self.data.classes,
             subject=config.subject,
             model_sha256=opened.model_sha256,
+            batch=config.batch,
         )
         self.target = class_of(config.target)
 

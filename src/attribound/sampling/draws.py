@@ -18,7 +18,7 @@ from attribound.randomness import Purpose, stream
 from attribound.sampling.statistic import Draws
 from attribound.sampling.witness import Witness
 
-_CHUNK_ROWS = 256
+CHUNK_ROWS = 256
 _CHUNK_NUMBERS = 2**24
 _BATCH_NUMBERS = 2**20
 
@@ -49,7 +49,7 @@ class AtPoint:
     def chunk_rows(self, family: Family, planned: int) -> int:
         """Draws per chunk: at least `parts` chunks, and none too large for memory."""
         fitting = max(_CHUNK_NUMBERS // (family.x.numel() * family.field.block), 1)
-        return min(_CHUNK_ROWS, fitting, max(planned // self.parts, 1))
+        return min(CHUNK_ROWS, fitting, max(planned // self.parts, 1))
 
     def rounds(self, family: Family, planned: int, witness: Witness | None = None) -> Iterator[Draws]:
         """Chunks of independent draws, `planned` in all: checked, flat and float64.

@@ -16,6 +16,9 @@ from attribound.tolerances.evidence import Interval, Listed, Scanned
 from attribound.tolerances.record import BreakRecord, ChangeRecord, Proof, ToleranceRecord
 from attribound.tolerances.words import sentence
 
+_ROUNDING = 1e-12
+"""Of a position, relative."""
+
 
 @final
 @dataclass(frozen=True)
@@ -222,6 +225,7 @@ def stored_curve(record: ToleranceRecord) -> Curve:
 
 def inward(change: Continuous, t: float) -> float:
     """A proved end in people's units: never beyond the range, and rounding never beyond the position."""
-    if t >= change.high or t <= change.low:
-        return change.shown(change.high if t > 0 else change.low)
-    return change.shown(t * (1 - 1e-12))
+    end = change.high if t > 0 else change.low
+    if abs(t) >= abs(end) * (1 - _ROUNDING):  # the last position is the range's end, but for rounding
+        return change.shown(end)
+    return change.shown(t * (1 - _ROUNDING))

@@ -29,8 +29,10 @@ from attribound.sampling.scan import Progress, Scan
 from attribound.tolerances.answer import Answer, Tolerance
 from attribound.tolerances.evidence import Listed
 from attribound.tolerances.exact import exact_answer
+from attribound.tolerances.film import film
 from attribound.tolerances.record import ChangeRecord, ListFacts, ScanFacts, ToleranceRecord
 from attribound.tolerances.scanned import Question, checked_window, default_window, scanned_answer
+from attribound.tolerances.strip import Strip
 
 Reference = Literal["shown", "plain"]
 Window = float | Mapping[str, float] | None
@@ -150,6 +152,12 @@ class Asker:
         record = self._record(change, about, answer)
         record = msgspec.structs.replace(record, seconds=time.perf_counter() - started)
         return Tolerance(record, answer.broken, answer.shown, answer.angles)
+
+    def film(self, about: Subjected, known: Tolerance) -> Strip | None:
+        """A few frames of a change that was asked about, to look at; None where there is no picture."""
+        change = self.changes[known.name]
+        along = Along(_independent(self.field, change, about), change, about.x, about.target, self.batch)
+        return film(along, known, plain=about.plain, window=self.windows.get(known.name))
 
     def _look_again(self, about: Subjected) -> None:
         """Raise if the unchanged input gets another class or map than before its changes were tried."""

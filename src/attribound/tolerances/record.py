@@ -211,6 +211,11 @@ class ToleranceRecord(
         """What was asked, in this order."""
         return tuple(float(key) for key in self.reaches)
 
+    @property
+    def sizes(self) -> bool:
+        """Whether values are sizes of changes that go either way."""
+        return isinstance(self.facts, ListFacts) and self.facts.sizes
+
     def reach(self, cosine: float) -> Interval:
         """The stated interval at the smallest cosine asked that is not smaller; None if there is none."""
         fitting = [asked for asked in self.cosines if asked >= cosine]
@@ -249,6 +254,8 @@ def convert(stored: Any) -> ToleranceRecord:
     for key in (*record.reaches, *record.breaks):
         if not (0 <= float(key) < 1 and exact_text(float(key)) == key):
             raise ValueError(f"the key {key!r} is not a cosine that can be asked for")
+    if record.format != FORMAT:  # one inside a sheet: that of a file is looked at first
+        raise ValueError(f"a record has format {record.format}, expected {FORMAT}")
     if not record.reaches or record.item < 0:
         raise ValueError("it answers nothing")
     record.evidence()

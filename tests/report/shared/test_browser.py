@@ -11,6 +11,7 @@ from attribound.report.auditor import page as auditor
 from attribound.report.drift import write_page
 from attribound.report.page import write_report
 from attribound.report.shared import printing
+from attribound.report.tolerance.page import write_page as write_tolerances
 from attribound.runs import Store
 from attribound.runs.compare import compare
 from attribound.runs.tasks import Outcome
@@ -48,15 +49,16 @@ CUT = """() => [...document.querySelectorAll("table, img, svg, pre, dl, p")].fil
 }).map((element) => element.outerHTML.slice(0, 80))"""
 
 
+FILM = "film-report"
 REACHABLE = (
-    "[...document.querySelectorAll('a[href], button:enabled, input, select, [tabindex=\"0\"]')]"
+    "[...document.querySelectorAll('a[href], button:enabled, input, select, summary, [tabindex=\"0\"]')]"
     ".filter((e) => (e.offsetParent || e.className === 'skip') && !e.closest('dialog'))"
 )
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, template, celled):
-    """The three pages of a run with pictures, masks, attacks, errors and nasty names, and of one with features."""
+def pages(tmp_path_factory, template, celled, tolerated):
+    """The pages of a run with pictures, masks, attacks, errors and nasty names, of one with features, of tolerances."""
     folder = tmp_path_factory.mktemp("pages")
     with Store.read(celled) as store:
         config, outcomes = store.config, [Outcome(i, store.record(i), store.pictures(i)) for i in store.done()]
@@ -66,7 +68,7 @@ def pages(tmp_path_factory, template, celled):
     flat = [Outcome(one.item, one.record, {"smoothed": one.pictures["smoothed"].ravel()}) for one in outcomes]
     names = [f"a long name of feature {number}" for number in range(49)]
     listed = write_run(folder / "listed", msgspec.structs.replace(config, data="csv:x"), flat, features=names)
-    found = {}
+    found = {FILM: write_tolerances(tolerated, folder / "film.html")}
     for run in (rich, listed):
         found[f"{run.name}-report"] = write_report(run)
         with Store.read(run) as store:
@@ -76,7 +78,8 @@ def pages(tmp_path_factory, template, celled):
     return found
 
 
-NAMES = [f"{run}-{page}" for run in ("rich", "listed") for page in ("report", "audit", "compare")]
+NAMES = [*(f"{run}-{page}" for run in ("rich", "listed") for page in ("report", "audit", "compare")), FILM]
+RICH = [*NAMES[:3], FILM]
 
 
 def opened(open_page, pages, name: str, width: int = 1200, scheme: str = "light"):
@@ -113,7 +116,7 @@ def test_phones_and_those_who_do_not_see_get_everything(name, pages, open_page) 
     assert page.evaluate("[...document.querySelectorAll('img')].filter((e) => !e.hasAttribute('alt')).length") == 0
 
 
-@pytest.mark.parametrize("name", NAMES[:3])
+@pytest.mark.parametrize("name", RICH)
 def test_the_keyboard_reaches_everything_in_order(name, pages, open_page) -> None:
     page = opened(open_page, pages, name)
     wanted = page.evaluate(REACHABLE + ".length")
@@ -129,7 +132,7 @@ def test_the_keyboard_reaches_everything_in_order(name, pages, open_page) -> Non
     assert np.all(np.diff(tops[1:]) > -200), "the order of the keyboard is the order of the page"
 
 
-@pytest.mark.parametrize("name", NAMES[:3])
+@pytest.mark.parametrize("name", RICH)
 def test_paper_has_no_scrollbar_and_no_control(name, pages, open_page) -> None:
     page = opened(open_page, pages, name, width=700)
     page.emulate_media(media="print")

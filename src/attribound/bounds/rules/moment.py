@@ -56,7 +56,7 @@ class MomentBounds(Fact):
     ceiling: FloatArray
     draws: FloatArray
     alpha: FloatArray
-    name = "moments"
+    name, boxed = "moments", True
 
     @classmethod
     def of(cls, moments: Moments, *, norm: float, limit: float, alpha: float) -> Self:

@@ -155,8 +155,9 @@ def _facts(found: Comparison) -> list[tuple[str, str, str]]:
         "data_sha256",
     )
     first, second = (config.to_json() for config in found.configs)
-    return [(name.replace("_", " "), _text(first[name]), _text(second[name])) for name in names]
+    return [(name.replace("_", " "), text_of(first[name]), text_of(second[name])) for name in names]
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """A setting of a run, in words."""
     return ", ".join(map(str, value)) or "none" if isinstance(value, list | tuple) else str(value) or "none"

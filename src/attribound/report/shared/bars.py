@@ -15,7 +15,7 @@ _APART = 12.0
 @final
 @dataclass(frozen=True)
 class Part:
-    """A stretch of a bar, in per cent of its width; its kind is "proved" or "breaks"."""
+    """A stretch of a bar, in per cent of its width; its kind is "proved", "assumed" or "breaks"."""
 
     kind: str
     left: str
@@ -46,6 +46,7 @@ class Bar:
         zero: no change.
         proved: the proved interval; ends may lie outside the range or be infinite; None if nothing is proved.
         broken: the nearest value on the left and on the right that was found to break it; None where none was.
+        assumed: what is drawn as proved rests on an assumed limit and is no certificate.
     """
 
     title: str
@@ -55,6 +56,7 @@ class Bar:
     zero: float
     proved: Interval
     broken: tuple[float | None, float | None] = (None, None)
+    assumed: bool = False
 
     def place(self, value: float) -> float:
         """Where a value stands, in per cent; values beyond the range stand at its ends."""
@@ -66,7 +68,8 @@ class Bar:
         left, right = self.broken
         stretches = list[tuple[str, float, float]]()
         if self.proved is not None:
-            stretches.append(("proved", self.place(self.proved[0]), self.place(self.proved[1])))
+            kind = "assumed" if self.assumed else "proved"
+            stretches.append((kind, self.place(self.proved[0]), self.place(self.proved[1])))
         stretches += [] if left is None else [("breaks", 0.0, self.place(left))]
         stretches += [] if right is None else [("breaks", self.place(right), 100.0)]
         return [Part(kind, f"{first:.2f}", f"{last - first:.2f}") for kind, first, last in stretches if last >= first]

@@ -17,6 +17,8 @@ STOPS = ("#053061", "#2166ac", "#4393c3", "#92c5de", "#f7f7f7", "#f4a582", "#d66
 """ColorBrewer's RdBu: diverging, neutral at zero, readable without red-green vision."""
 _LARGEST, _SMALLEST = 512, 24
 _LOSSLESS = 32
+_CELL = 4
+"""Characters that a cell of a transparent map takes, about."""
 _VEIL = 0.85
 """How much of a photo its strongest cell covers."""
 Bytes = npt.NDArray[np.uint8]
@@ -75,7 +77,7 @@ def draw_maps(maps: Mapping[str, FloatArray], budget: int, *, over: bool = False
     Args:
         maps: by name, (H, W) or (C, H, W).
         budget: characters for each.
-        over: they are to be laid over the input: weak cells are transparent, and nothing is shrunk.
+        over: they are to be laid over the input: weak cells are transparent, and only fine maps are shrunk.
     """
     flat = {name: _unit(plane(values)) for name, values in maps.items()}
     if not flat:
@@ -89,7 +91,8 @@ def draw_maps(maps: Mapping[str, FloatArray], budget: int, *, over: bool = False
         return np.concatenate([found, veil[..., None]], axis=-1) if over else found
 
     if over:
-        return {name: _encode(colour(_shrink(value, 4 * _LOSSLESS)), lossless=True) for name, value in flat.items()}
+        side = min(4 * _LOSSLESS, max(int(math.sqrt(budget / _CELL)), _SMALLEST))
+        return {name: _encode(colour(shrunk(value, side)), lossless=True) for name, value in flat.items()}
     return {name: _smallest(value, budget, colour) for name, value in flat.items()}
 
 
@@ -106,14 +109,14 @@ def _unit(values: FloatArray) -> FloatArray:
 def _smallest(values: FloatArray, budget: int, paint: Callable[[FloatArray], Bytes]) -> str:
     """A picture as large as the budget allows. Values are averaged before they are coloured."""
     side = min(max(values.shape[:2]), _LARGEST)
-    uri = _encode(paint(_shrink(values, side)))
+    uri = _encode(paint(shrunk(values, side)))
     while len(uri) > budget and side > _SMALLEST:
         side = max(int(0.97 * side * math.sqrt(budget / len(uri))), _SMALLEST)
-        uri = _encode(paint(_shrink(values, side)))
+        uri = _encode(paint(shrunk(values, side)))
     return uri
 
 
-def _shrink(values: FloatArray, side: int) -> FloatArray:
+def shrunk(values: FloatArray, side: int) -> FloatArray:
     """Average over boxes so that the longer side is at most `side`; an input that is small enough stays as it is."""
     height, width = values.shape[:2]
     factor = max(height, width) / side

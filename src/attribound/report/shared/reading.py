@@ -17,7 +17,8 @@ from attribound.report.shared.curves import Block
 from attribound.report.shared.downloads import DownloadWriter
 from attribound.rounding import exact_text
 from attribound.runs import RunConfig
-from attribound.runs.proved import ProvedRecord, bare_evidence, foreign, prove_all
+from attribound.runs.membership import foreign
+from attribound.runs.proved import ProvedRecord, bare_evidence, prove_records
 from attribound.runs.summary import Tally
 
 _BLOCK = 1000
@@ -112,7 +113,7 @@ class Reader:
         """Read one block. What the page shows one by one is proved one by one."""
         start = len(self.rows)
         shown = [start + at in self.kept for at in range(len(records))]
-        proved = prove_all((one for one, keep in zip(records, shown, strict=True) if keep), self.config)
+        proved = prove_records((one for one, keep in zip(records, shown, strict=True) if keep), self.config)
         read = [next(proved) if keep else self._unseen(one) for one, keep in zip(records, shown, strict=True)]
         for one, keep in zip(read, shown, strict=True):
             if len(self.rows) in self.drawn and isinstance(one, ProvedRecord):

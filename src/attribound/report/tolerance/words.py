@@ -1,0 +1,85 @@
+"""What tolerances say to people: names of changes, reaches, amounts, and the command that repeats a run."""
+
+import shlex
+
+from attribound.changes.registry import parse_change
+from attribound.errors import ArgumentError
+from attribound.rounding import exact_text, round_down, round_up
+from attribound.runs import RunConfig
+from attribound.tolerances.evidence import Interval
+from attribound.tolerances.record import ChangeRecord
+
+_ONE_STEP = ("flips", "other method", "words hidden")
+"""Units of changes that are made or not."""
+_WIDE = 20.0
+"""Ranges this wide are told with one digit, narrower ones with two."""
+
+
+def title(spec: str) -> str:
+    """What happens to the input, as people say it; the name of a change that is not known here."""
+    try:
+        found = parse_change(spec)
+    except ArgumentError:
+        return spec.partition(":")[0]
+    return found.title or found.name
+
+
+def reach(change: ChangeRecord, interval: Interval, *, sizes: bool = False) -> str:
+    """How far a change is proved to be harmless, rounded inward: "holds from -11 to 12.4 degrees".
+
+    Args:
+        change: the change.
+        interval: in its unit.
+        sizes: values are sizes of changes that go either way.
+    """
+    if interval is None:
+        return "nothing is proved, not even without a change"
+    if change.unit in _ONE_STEP:
+        return "holds" if interval[1] > change.zero else "does not hold"
+    if interval == (change.zero, change.zero):
+        return "does not hold even for the smallest change that was tried"
+    whole = " (all that was tried)" if interval[0] <= change.low and interval[1] >= change.high else ""
+    return f"holds {_ends(change, interval, sizes)}{whole}"
+
+
+def _ends(change: ChangeRecord, interval: tuple[float, float], sizes: bool) -> str:
+    digits = 1 if change.high - change.low >= _WIDE else 2
+    low, high = (_short(text) for text in (round_up(interval[0], digits), round_down(interval[1], digits)))
+    if sizes:
+        return f"up to {high} {change.unit} in any direction"
+    if change.high == change.zero:
+        return f"down to {change.unit} {low}"
+    return f"up to {high} {change.unit}" if change.low == change.zero else f"from {low} to {high} {change.unit}"
+
+
+def _short(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def amount(change: ChangeRecord, value: float) -> str:
+    """One change in words."""
+    if value == change.zero:
+        return "unchanged"
+    if change.unit in _ONE_STEP:
+        return title(change.spec).lower()
+    number = f"{value:.3g}"
+    return f"{change.unit} {number}" if change.unit == "quality" else f"{number} {change.unit}"
+
+
+def command(config: RunConfig, out: str) -> str:
+    """The exact command that repeats a run."""
+    words = ["attribound", "tolerance", "--model", config.model, "--data", config.data]
+    words += ["--arch", config.arch] if config.arch else []
+    words += ["--attribution", config.attribution]
+    words += [word for shape in config.maps for word in ("--map", shape)]
+    words += [word for spec in config.changes for word in ("--change", spec)]
+    words += [word for name, half in config.windows.items() for word in ("--window", f"{name}:{exact_text(half)}")]
+    words += ["--target", config.target] if config.target is not None else []
+    words += ["--output", config.output, "--bound", config.bound, "--reference", config.against]
+    words += ["--samples", str(config.samples), "--alpha", exact_text(config.alpha)]
+    words += [word for cosine in config.cosines for word in ("--cosine", exact_text(cosine))]
+    words += ["--items", str(config.items)] if config.items is not None else []
+    words += ["--shuffle"] if config.shuffle else []
+    words += ["--precision", config.precision] if config.precision != "float32" else []
+    words += ["--device", config.device] if config.device != "cpu" else []
+    return shlex.join([*words, "--seed", str(config.seed), "--out", out])

@@ -1,0 +1,79 @@
+"""Which of many records state no more than they prove; all of them have one law, the same facts and the same keys."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from attribound.bounds.cells import Majority
+from attribound.bounds.evidence import Evidence
+from attribound.bounds.rules import RULES
+from attribound.bounds.visible import visible_cosine
+from attribound.certificates.certificate import Certificate
+from attribound.certificates.record import Record
+from attribound.certificates.statements.registry import STATEMENTS
+from attribound.checks import FloatArray
+
+_TOLERANCE = 1e-9
+
+
+def all_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+    """(N,) whether every stated number is proved; all records state the same keys."""
+    draws = np.array([record.draws for record in records], np.float64)[:, None]
+
+    def visible(epsilon: FloatArray) -> FloatArray:
+        return visible_cosine(evidence, epsilon, draws)
+
+    fine = np.ones(len(records), bool)
+    for name, answer in (("cosine", evidence.cosine), ("visible_cosine", visible)):
+        for key in getattr(records[0], name):
+            stated = _column(records, name, key)
+            fine &= (stated <= answer(np.array([float(key)])) + _TOLERANCE)[:, 0]
+    for key in records[0].max_epsilon:
+        least = _column(records, "max_epsilon", key) - _TOLERANCE
+        fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0)))[:, 0]
+    for key in records[0].max_visible_epsilon:
+        least = _column(records, "max_visible_epsilon", key) - _TOLERANCE
+        fine &= ((least <= 0) | (visible(np.maximum(least, 0.0)) >= float(key)))[:, 0]
+    fine &= _status_proved(evidence, records) & _class_proved(evidence, records)
+    return np.asarray(fine & [not _overstated(one) for one in records])
+
+
+def _status_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+    """(N,) whether status and rule are derived ones, if the epsilons stated are."""
+    reached = np.array([any(epsilon > _TOLERANCE for epsilon in one.max_epsilon.values()) for one in records])
+    if not reached.all():
+        reached[~reached] = evidence.rows(np.flatnonzero(~reached)).max_epsilon(0.0)[:, 0] > 0
+    names = {rule.name for rule in RULES if rule.applies(evidence)}
+    fine = [
+        one.status == ("assumed" if one.bound.kind == "assumed" else "certified") and one.rule in names
+        if known
+        else one.status == "uncertified" and one.rule is None
+        for one, known in zip(records, reached, strict=True)
+    ]
+    return np.array(fine)
+
+
+def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+    """(N,) whether what is stated about the class is proved."""
+    known = evidence.fact(Majority).radius(evidence.law)[:, 0] if Majority in evidence.facts else np.zeros(len(records))
+    fine = np.array([one.prediction_radius or 0.0 for one in records]) <= known + _TOLERANCE
+    for key in {key for one in records for key in one.joint_epsilon}:
+        joint = np.array([one.joint_epsilon.get(key, 0.0) for one in records])
+        fine &= joint <= known + _TOLERANCE
+        # An epsilon that is stated, and checked beside this, need not be derived twice.
+        stated = np.array([one.max_epsilon.get(key, 0.0) for one in records])
+        if not (joint <= stated + _TOLERANCE).all():
+            least = joint[:, None] - _TOLERANCE
+            fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0)))[:, 0]
+    return fine
+
+
+def _overstated(record: Record) -> list[str]:
+    """What statements that are not checked for many records at once state, and what does not follow."""
+    certificate = Certificate(record)
+    return [problem for one in STATEMENTS.values() if not one.bulk for problem in one.problems(certificate)]
+
+
+def _column(records: Sequence[Record], name: str, key: str) -> FloatArray:
+    return np.array([getattr(record, name)[key] for record in records], np.float64)[:, None]

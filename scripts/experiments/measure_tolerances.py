@@ -188,7 +188,7 @@ def tabulated(path: Path) -> dict[str, Any]:
                 seconds.setdefault(record.part, []).append(record.seconds)
         found = summary.to_json()
         found["samples"] = store.config.samples
-        found |= {key: _named(found[key]) for key in ("model", "data")}
+        found["config"] |= {key: _named(found["config"][key]) for key in ("model", "data")}
     for name, change in found["changes"].items():
         change |= {"bytes": max(sizes.get(name, [0])), "seconds": median(seconds.get(name, [0.0]))}
     return found

@@ -21,6 +21,7 @@ NAMES = [
     "train_loop",
     "run_overhead",
     "engines",
+    "bulk",
     "show_run",
     "report_page",
     "imagenet_draw",

@@ -16,9 +16,9 @@ from attribound.runs.tasks import Task
 from benchmarks.figure import Figure
 
 CONFIG = RunConfig(
-    model="mnist-cnn-noise", data="mnist-sample", noise="gaussian:0.5", samples=4096, items=16, pictures=0
+    model="mnist-cnn-noise", data="mnist-sample", noise="gaussian:0.5", samples=2048, items=12, pictures=0
 )
-ROUNDS = 3
+ROUNDS = 2
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from attribound.runs.runner import prepare, run
 from benchmarks.engines import CONFIG
 from benchmarks.figure import Figure, race
 
-ITEMS, SAMPLES = 3, 8192
+ITEMS, SAMPLES = 3, 2048
 
 
 def measure() -> list[Figure]:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from attribound.changes import Rotation
 from attribound.runs.tolerance_summary import ChangeSummary
+from attribound.tolerances.answer import inward
 from attribound.tolerances.record import ChangeRecord
 
 CHANGE = ChangeRecord("rotation", "rotation:10", "degrees", "made", False, True, -10.0, 0.0, 10.0)
@@ -29,3 +31,10 @@ def test_half_of_all_inputs_are_proved_for_all_of_it(count):
 def test_nothing_is_shared_if_most_failed():
     assert ChangeSummary(CHANGE).shared([(-1.0, 1.0), None, None]) is None
     assert ChangeSummary(CHANGE).shared([]) is None
+
+
+def test_the_last_position_is_the_end_of_the_range_and_others_are_rounded_inward():
+    rotation = Rotation(30)
+    assert [inward(rotation, t) for t in (-29.999999999999996, 0.0, 29.999999999999996, 31.0)] == [-30, 0, 30, 30]
+    assert -20 < inward(rotation, -20.0) < -19.999
+    assert 29.9 < inward(rotation, 29.99) < 29.99

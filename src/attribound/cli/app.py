@@ -83,9 +83,11 @@ Data = Annotated[
     str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N], npz:FILE, csv:FILE, ...")
 ]
 Attribution = Annotated[
-    str,
+    str | None,
     typer.Option(
-        help="saliency, ig, gradcam[:LAYER], treeshap, feature-ablation, ..., or your own code, module:Field."
+        help="saliency, ig, gradcam[:LAYER], treeshap, feature-ablation, ..., or your own code, module:Field. "
+        "[saliency; treeshap of a forest]",
+        show_default=False,
     ),
 ]
 Maps = Annotated[

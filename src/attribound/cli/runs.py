@@ -102,7 +102,7 @@ def copy(
 
     Example: attribound copy my-run backup
     """
-    from attribound.runs.store import copy_run
+    from attribound.runs.copies import copy_run
 
     count = copy_run(run, out)
     answer({"out": str(out), "records": count}, as_json, lambda: print(f"copied {count} records to {out}"))

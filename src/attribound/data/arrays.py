@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,6 +28,7 @@ class Arrays(Dataset):
         features: Sequence[str] = (),
         scale: Tensor | None = None,
         problems: Mapping[int, str] | None = None,
+        exact: np.ndarray | None = None,
         names: Sequence[str] = (),
     ) -> None:
         """Wrap tensors.
@@ -39,12 +41,13 @@ class Arrays(Dataset):
             features: names of the numbers of one input.
             scale: (F,) units of the features.
             problems: what is wrong with inputs that cannot be used, told when they are asked for.
+            exact: (N, F) rows of a table in float64, as they are written.
             names: of the inputs, one each; empty if they have none.
         """
         if labels is not None and len(images) != len(labels):
             raise ArgumentError(f"{name} has {len(images)} inputs but {len(labels)} labels")
         self._images, self._labels = images, None if labels is None else labels.long()
-        self._problems, self._names = dict(problems or {}), tuple(names)
+        self._problems, self._exact, self._names = dict(problems or {}), exact, tuple(names)
         self.name, self.features, self.scale = name, tuple(features), scale
         self.classes = tuple(classes) or _numbers(self._labels, name)
 
@@ -68,9 +71,23 @@ class Arrays(Dataset):
         """Inputs of these indices."""
         chosen = torch.as_tensor(indices)
         for index in chosen.tolist() if self._problems else ():
-            if index % len(self) in self._problems:
-                raise StoredDataError(f"item {index} of {self.name}: {self._problems[index % len(self)]}")
+            self._check(index)
         return _pixels(self._images[chosen])
+
+    def row(self, index: int) -> np.ndarray:
+        """(F,) one row in float64."""
+        self._check(index)
+        if self._exact is None:
+            return self.input(index).flatten().double().numpy()
+        return np.asarray(self._exact[index], np.float64)
+
+    def rows(self) -> np.ndarray:
+        """(N, F) all rows in float64; NaN where a cell is missing or has a problem."""
+        return self._images.flatten(1).double().numpy() if self._exact is None else self._exact
+
+    def _check(self, index: int) -> None:
+        if index % len(self) in self._problems:
+            raise StoredDataError(f"item {index} of {self.name}: {self._problems[index % len(self)]}")
 
     def labels(self, indices: Sequence[int] | Tensor) -> Tensor:
         """Labels of these indices."""

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from attribound.data.arrays import Arrays
+from attribound.data.cells import Cells
 from attribound.data.options import Options
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.file_quota import shown
@@ -53,8 +54,8 @@ class Columns:
 
 
 Choose = Callable[[Path, Sequence[str]], Columns]
-ReadTable = Callable[[Path, Choose], Table]
-"""From a file, and a choice among the names of its columns, to a table."""
+ReadTable = Callable[[Path, Choose, Cells], Table]
+"""From a file, a choice among the names of its columns, and how cells are read, to a table."""
 
 
 def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
@@ -71,11 +72,12 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         raise ArgumentError("expected ?drop= or ?columns=, not both")
     asked = Asked(typed.text("label"), typed.text("id"), typed.words("drop"), tuple(typed.words("columns")))
     chosen = partial(_chosen, asked=asked)
-    table = read(Path(typed.where), chosen)
+    table = read(Path(typed.where), chosen, typed.cells)
     values, scale = table.values, None
     if source := typed.text("scale") or typed.text("standardise"):
         ordered = not typed.text("columns")
-        mean, deviation = _moments(read(Path(source), partial(_the_same, names=table.names, ordered=ordered)))
+        same = partial(_the_same, names=table.names, ordered=ordered)
+        mean, deviation = _moments(read(Path(source), same, typed.cells), typed.cells)
         if typed.text("scale"):
             scale = torch.from_numpy(deviation.astype(np.float64))
         else:
@@ -89,6 +91,7 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         features=table.names,
         scale=scale,
         problems=table.problems,
+        exact=values,
         names=table.ids,
     )
 
@@ -135,11 +138,13 @@ def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str], ordered
     return Columns(tuple(names))
 
 
-def _moments(learnt: Table) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each column, from the rows that are whole."""
-    whole = learnt.values[np.isfinite(learnt.values).all(axis=1)]
+def _moments(learnt: Table, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each column, from the rows that are whole; from all cells if some may lack."""
+    whole = learnt.values if cells.missing else learnt.values[np.isfinite(learnt.values).all(axis=1)]
     if len(whole) < 2:
         raise StoredDataError(f"{shown(learnt.path)} has {len(whole)} whole rows, expected at least 2 to learn a scale")
+    if cells.missing:
+        return column_moments(whole)
     deviation = whole.std(axis=0)
     for name, value in zip(learnt.names, deviation, strict=True):
         if not 0 < value < np.inf:
@@ -147,6 +152,14 @@ def _moments(learnt: Table) -> tuple[np.ndarray, np.ndarray]:
                 f"the column {name!r} of {shown(learnt.path)} is constant: leave it out, ?drop={name}"
             )
     return whole.mean(axis=0), deviation
+
+
+def column_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each column's cells that are not missing; 0 where there are none."""
+    known = np.isfinite(values)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, values, 0.0).sum(axis=0) / count
+    return mean, np.sqrt((np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / count)
 
 
 def _classes(table: Table, stated: Sequence[str]) -> tuple[torch.Tensor | None, tuple[str, ...]]:
@@ -164,11 +177,11 @@ def _classes(table: Table, stated: Sequence[str]) -> tuple[torch.Tensor | None, 
     return torch.tensor([numbers[label] for label in table.labels], dtype=torch.int64), names
 
 
-def check_numbers(table: Table) -> Table:
-    """The table, if every column holds a number somewhere; raises StoredDataError otherwise."""
+def check_numbers(table: Table, cells: Cells) -> Table:
+    """The table, if every column that must holds a number somewhere; raises StoredDataError otherwise."""
     if not len(table.values):
         raise StoredDataError(f"{shown(table.path)} has no rows")
-    empty = ~np.isfinite(table.values).any(axis=0)
+    empty = ~np.isfinite(table.values).any(axis=0) & (not cells.missing)
     if empty.any():
         name = table.names[int(empty.argmax())]
         raise StoredDataError(

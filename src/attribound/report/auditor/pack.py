@@ -19,7 +19,7 @@ from attribound.report.auditor.card import model_card
 from attribound.report.auditor.page import render
 from attribound.report.shared import wording
 from attribound.runs import Store
-from attribound.runs.store import copy_run
+from attribound.runs.copies import copy_run
 
 SUMS = "SHA256SUMS"
 _EPOCH = (1980, 1, 1, 0, 0, 0)

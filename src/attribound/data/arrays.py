@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attribound.codebook import Codebook
 from attribound.data.base import Dataset
 from attribound.errors import ArgumentError, StoredDataError
 
@@ -27,6 +28,7 @@ class Arrays(Dataset):
         *,
         features: Sequence[str] = (),
         scale: Tensor | None = None,
+        codebook: Codebook | None = None,
         problems: Mapping[int, str] | None = None,
         exact: np.ndarray | None = None,
         names: Sequence[str] = (),
@@ -40,6 +42,7 @@ class Arrays(Dataset):
             classes: names of the classes; their numbers if empty.
             features: names of the numbers of one input.
             scale: (F,) units of the features.
+            codebook: what is known about the features.
             problems: what is wrong with inputs that cannot be used, told when they are asked for.
             exact: (N, F) rows of a table in float64, as they are written.
             names: of the inputs, one each; empty if they have none.
@@ -49,6 +52,7 @@ class Arrays(Dataset):
         self._images, self._labels = images, None if labels is None else labels.long()
         self._problems, self._exact, self._names = dict(problems or {}), exact, tuple(names)
         self.name, self.features, self.scale = name, tuple(features), scale
+        self.codebook = codebook or Codebook()
         self.classes = tuple(classes) or _numbers(self._labels, name)
 
     def __len__(self) -> int:

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
+from attribound.errors import ArgumentError
 from attribound.sanitise import printable
 
 _MISSING = frozenset({"", "na", "nan", "null", "none", "?"})
@@ -25,6 +26,14 @@ class Cells:
 
     missing: bool = False
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def with_words(self, stated: Mapping[str, Sequence[str]]) -> "Cells":
+        """The same with a codebook's words; raises ArgumentError where the model calls categories otherwise."""
+        for column, words in stated.items():
+            if column in self.words and tuple(self.words[column]) != tuple(words):
+                known = ", ".join(self.words[column][:_NAMED])
+                raise ArgumentError(f"the codebook and the model name categories of {column!r} differently: {known}")
+        return replace(self, words={**self.words, **stated})
 
     def read(self, column: str, text: str) -> float | str:
         """The number of a cell, or what is wrong with it, in words."""

@@ -42,7 +42,8 @@ def read_parquet(path: Path, choose: Choose, cells: Cells) -> Table:
     except Exception as error:  # whatever a foreign file makes pyarrow raise
         raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
     if not cells.missing:
-        problems = {int(row): "it lacks a number" for row in np.flatnonzero(~np.isfinite(values).all(axis=1))}
+        lacking = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        problems = {int(row): problems.get(int(row), "it lacks a number") for row in lacking}
     return check_numbers(Table(path, columns.inputs, values, labels, problems, ids), cells)
 
 

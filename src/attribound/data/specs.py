@@ -56,8 +56,8 @@ READERS: Registry[Reader] = Registry(
         "cifar10": Reader("cifar10:DIR", lambda typed: read_cifar10(typed.where, typed.split), splits=True),
         "folder": Reader("folder:DIR[?size=N&crop=none]", open_folder, ("size", "channels", "crop", _OWN_CODE)),
         "npz": Reader("npz:FILE[?range=any]", open_npz, ("range",)),
-        "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE]", open_csv, TABLE_OPTIONS),
-        "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE]", open_parquet, TABLE_OPTIONS),
+        "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE&codebook=FILE]", open_csv, TABLE_OPTIONS),
+        "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE&codebook=FILE]", open_parquet, TABLE_OPTIONS),
     },
 )
 """Every format; a new one adds a file and a line here, or `register_reader` from outside (docs/extend/reader.md)."""

@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 import torch
 
+from attribound.codebook import Codebook
 from attribound.data.arrays import Arrays
 from attribound.data.cells import Cells
 from attribound.data.options import Options
@@ -18,7 +19,7 @@ from attribound.errors import ArgumentError, StoredDataError
 from attribound.file_quota import shown
 
 _WHOLE = re.compile(r"\d{1,9}(?:\.0*)?", re.ASCII)
-TABLE_OPTIONS = ("label", "id", "classes", "drop", "columns", "scale", "standardise")
+TABLE_OPTIONS = ("label", "id", "classes", "drop", "columns", "codebook", "scale", "standardise")
 
 
 @final
@@ -64,6 +65,7 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
     `label=COLUMN` names the labels and `classes=A,B` their order; `id=COLUMN` names the rows; `drop=A,B` leaves
     columns out, `columns=A,B` takes these in this order. `scale=FILE` learns
     each column's standard deviation from another table as the unit of noise, inputs keep their own units;
+    `codebook=FILE` states titles, units, scales and the words of categories;
     `standardise=FILE` also rescales the inputs to mean 0 and deviation 1, for models that were trained so.
     """
     if typed.text("scale") and typed.text("standardise"):
@@ -72,17 +74,19 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         raise ArgumentError("expected ?drop= or ?columns=, not both")
     asked = Asked(typed.text("label"), typed.text("id"), typed.words("drop"), tuple(typed.words("columns")))
     chosen = partial(_chosen, asked=asked)
-    table = read(Path(typed.where), chosen, typed.cells)
-    values, scale = table.values, None
+    codebook = Codebook.of(typed.text("codebook"))
+    cells = typed.cells.with_words({name: one.words for name, one in codebook.columns.items() if one.words})
+    table = read(Path(typed.where), chosen, cells)
+    values, scale = table.values, noise_scale(codebook.check(table.names), table.names)
     if source := typed.text("scale") or typed.text("standardise"):
         ordered = not typed.text("columns")
         same = partial(_the_same, names=table.names, ordered=ordered)
-        mean, deviation = _moments(read(Path(source), same, typed.cells), typed.cells)
+        mean, deviation = _moments(read(Path(source), same, cells), cells)
         if typed.text("scale"):
             scale = torch.from_numpy(deviation.astype(np.float64))
         else:
             values = (values - mean) / deviation
-    numbers, classes = _classes(table, typed.words("classes"))
+    numbers, classes = _classes(table, typed.words("classes") or codebook.classes)
     return Arrays(
         torch.from_numpy(values.astype(np.float32)),
         numbers,
@@ -90,10 +94,19 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         classes,
         features=table.names,
         scale=scale,
+        codebook=codebook,
         problems=table.problems,
         exact=values,
         names=table.ids,
     )
+
+
+def noise_scale(codebook: Codebook, names: Sequence[str]) -> torch.Tensor | None:
+    """The units of noise that a codebook states: categories and fixed columns get none; None if it states none."""
+    scales = codebook.scales(names)
+    if scales is None:
+        return None
+    return torch.from_numpy(np.where([bool(codebook[name].words) for name in names], 0.0, scales))
 
 
 @final

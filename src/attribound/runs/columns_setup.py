@@ -25,6 +25,7 @@ from attribound.runs.job import Job, Opened, cells_of
 from attribound.runs.work import class_of
 from attribound.tolerances.columns.asker import ColumnsAsker
 from attribound.tolerances.columns.record import PART, Asked
+from attribound.tolerances.columns.sheet import called_of
 
 ALL = "all"
 """Every column of numbers, for --whole."""
@@ -81,6 +82,9 @@ def _with_codebook(asked: Asked, data: Dataset) -> Asked:
         words={name: one.words for name, one in stated.items() if one.words} | asked.words,
         fixed=tuple(dict.fromkeys((*asked.fixed, *(name for name, one in stated.items() if one.fixed)))),
         whole=asked.whole or tuple(name for name, one in stated.items() if one.whole),
+        called=called_of(data.codebook),
+        classes=data.classes,
+        noun=data.codebook.noun,
     )
 
 

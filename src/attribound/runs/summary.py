@@ -199,7 +199,7 @@ def _orders(stated: Sequence[tuple[StatedReason, ...]]) -> dict[str, Any] | None
         for count in range(most, 0, -1)
     }
     ordered = [min([one.stays for one in reasons] + [one.leads for one in reasons[:-1]]) for reasons in stated]
-    return {"reasons": most, "stay": stay, "in_order": lower_quantile(ordered, 0.5)}
+    return {"reasons": most, "inputs": len(stated), "stay": stay, "in_order": lower_quantile(ordered, 0.5)}
 
 
 def _mean(values: Sequence[float]) -> float | None:

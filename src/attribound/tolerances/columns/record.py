@@ -23,6 +23,16 @@ Ends = tuple[float | None, float | None] | None
 """Lowest and highest value, None where there is no end; None in place of both where nothing is said."""
 
 
+class Called(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How people call a column and its values, as in a codebook's `Column`."""
+
+    title: str = ""
+    unit: str = ""
+    one: str = ""
+    more: str = ""
+    less: str = ""
+
+
 class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is asked about every row.
 
@@ -40,6 +50,9 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         boxes: how many boxes the search may cut, and
         seconds: how long it may take, per statement.
         words: by categorical column, its categories in the order of their numbers.
+        called: by column, how people call it, where a codebook says so.
+        classes: names of the model's classes, where known.
+        noun: what a row is.
     """
 
     keep: str = "first"
@@ -55,6 +68,9 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     boxes: int = 20_000
     seconds: float = 60.0
     words: dict[str, tuple[str, ...]] = {}
+    called: dict[str, Called] = {}
+    classes: tuple[str, ...] = ()
+    noun: str = "row"
 
     @property
     def unit(self) -> str:

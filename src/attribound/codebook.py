@@ -31,7 +31,7 @@ class Column:
         one: and what one of them is called, such as `month`.
         more: how a larger number is called (`longer`),
         less: and a smaller one (`shorter`).
-        scale: how large a change counts as one unit; None if nobody stated it.
+        scale: how large a change counts as one unit; None if it was not stated.
         fixed: it cannot change.
         whole: it holds whole numbers.
         words: of its categories, in the order of the model's numbers: 0, 1, and so on.

@@ -1,4 +1,4 @@
-"""Open a subject again: the very model, input and field that a record is about, or a refusal that says why."""
+"""Open a subject again: exactly the model, input and field that a record is about, or a refusal that says why."""
 
 import math
 from collections.abc import Sequence

@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _end(codes: list[int]) -> None:
-    """An interrupt in code made from text (a dataclass is) kills `python -m` in the end, though handled: 130 it is."""
+    """Force exit code 130 after an interrupt inside exec'd code (a dataclass is)."""
     if codes == [130]:
         with suppress(OSError):
             sys.stdout.flush()

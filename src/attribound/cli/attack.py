@@ -41,7 +41,7 @@ def attack(
         bool | None, typer.Option(help="Also search the smallest epsilon that breaks the cosine [thorough only].")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the attacks.")] = 0,
-    items: Annotated[int | None, typer.Option(min=1, help="Attack only so many inputs of a run.")] = None,
+    items: Annotated[int | None, typer.Option(min=1, help="Attack only this number of inputs of a run.")] = None,
     limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
     trust_model: Trust = False,
     as_json: Json = False,
@@ -155,7 +155,7 @@ def replay(
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Score a stored violation again with fresh noise, on the very model, data and method it is about.
+    """Score a stored violation again with fresh noise, on exactly the model, data and method it is about.
 
     Exit code 1 if it still violates the certificate.
     """

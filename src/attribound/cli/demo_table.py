@@ -24,7 +24,7 @@ _SHEET = (
     "every alternative was tried; alpha: false with that probability at most. Nothing is said about other changes."
 )
 _CELLS = (
-    "Cells: so many provably stay among the hottest half of the map under every change of the size given, so many "
+    "Cells: how many provably stay in the hottest half of the map under every change of the size given, and how many "
     "outside it; the open ones are not decided. Class and map together: no change up to it alters the smoothed class "
     "or turns the map further."
 )

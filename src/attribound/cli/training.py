@@ -78,7 +78,7 @@ def train(
     decay: Annotated[float | None, typer.Option(help="Weight decay.  [default: 0]")] = None,
     momentum: Annotated[float | None, typer.Option(help="Gradient descent with this momentum instead of Adam.")] = None,
     patience: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many epochs without a smaller loss.")
+        int | None, typer.Option(min=1, help="Stop after this number of epochs without a smaller loss.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="[default: 0]")] = None,
     as_json: Json = False,

@@ -16,7 +16,7 @@ class Dataset(ABC):
 
     Attributes:
         name: what the user typed to open it.
-        classes: names of the classes, label by label; empty if nobody named any.
+        classes: names of the classes, label by label; empty if they have no names.
         alphabetical: labels are the places of the classes' names in the alphabet, because nobody says the model's
             numbers.
         features: names of the numbers of one input, for tables; empty otherwise.

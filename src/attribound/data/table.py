@@ -136,7 +136,7 @@ def _chosen(path: Path, names: Sequence[str], *, asked: Asked) -> Columns:
 
 
 def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str], ordered: bool) -> Columns:
-    """The columns of the data; in another order than there, if nobody stated one, the model's is not known."""
+    """The columns of the data; in another order than there, unless one was stated, the model's is not known."""
     there = set(found)
     for name in names:
         if name not in there:

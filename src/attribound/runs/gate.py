@@ -165,7 +165,7 @@ class Gate:
 
     @property
     def true_least(self) -> int:
-        """So many of these inputs are truly robust, with the confidence asked for."""
+        """The least number of these inputs that are truly robust, with the confidence asked for."""
         if self.counts.get("violated"):  # an assumption is false, or there is a bug: nothing follows from the others
             return 0
         return max(self.certified - false_most(self.inputs, self.alpha, self.asked.level), 0)

@@ -202,7 +202,7 @@ def close_run(opened: OpenedRun, *, trust: bool, say: Callable[[str], None]) -> 
             config.model, config.arch, own=config.attribution if names_code(config.attribution) else ""
         ),
     }
-    # As many as there are: whoever checks the run compares its records with this number.
+    # As many as there are: a check of the run compares its records with this number.
     items = None if config.items is None else min(config.items, len(data))
     full = msgspec.structs.replace(config, items=items, **hashes)
     if full.batch is None and (x := first_input(data, config.device)) is not None:

@@ -33,7 +33,7 @@ _MOST_NUMBERS = 50_000_000
 _Kind = TypeVar("_Kind", ToleranceRecord, ColumnsRecord)
 _Found = TypeVar("_Found")
 _PATIENCE_SECONDS = 30.0
-"""No single row takes longer to find; whoever made it so means no good."""
+"""Abort queries slower than this: only a malicious file needs them."""
 
 
 def is_run(path: Path) -> bool:
@@ -243,7 +243,7 @@ class Store:
             yield one
 
     def unchecked(self) -> Iterator[Record | Failure]:
-        """The same, for whoever looks at the evidence of many records at once."""
+        """The same, to look at the evidence of many records at once."""
         for item, part, text in self._select("SELECT item, part, record FROM records ORDER BY item, part"):
             if is_tolerance(text) or is_columns(text):
                 raise StoredDataError(f"{self.path} holds a tolerance among its certificates (item {item})")

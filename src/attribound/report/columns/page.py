@@ -19,7 +19,7 @@ from attribound.tolerances.columns.record import ColumnsRecord
 from attribound.tolerances.columns.sheet import codebook_of
 
 MOST_CARDS = 200
-"""So many rows have a card: those that break first."""
+"""How many rows have a card: those that break first."""
 _SIZES = (0.05, 0.1, 0.25, 0.5)
 _COUNTS = (1.0, 2.0, 3.0)
 _TOLD = 0.25

@@ -88,7 +88,7 @@ def make_card(record: ColumnsRecord, ranges: Ranges) -> Card:
         item=record.item,
         answer=classes[prediction] if prediction is not None and prediction < len(classes) else "",
         reason=sheet.codebook.title(sheet.reasons[0]),
-        said=statement(sheet, part).removesuffix(", each change by itself:"),
+        said=statement(sheet, part).replace(", each change by itself:", " for the values below, each by itself"),
         size=size_text(part.together.reach, sheet.size),
         exact=part.together.exact,
         nearest=nearest(sheet, part),

@@ -122,13 +122,14 @@ def test_one_bad_item_does_not_stop_a_run(workers, make, flawed) -> None:
         "label": None,
         "status": "error",
         "message": "expected a finite `x`, got NaN or infinity in it",
+        "input": "",
         "passing": False,
     }
     with Store.read(path) as store:
         summary = summarise(store)
     assert summary.counts["error"] == 1
     assert summary.total == 3
-    assert summary.errors == [{"item": 1, "message": found[1]["message"]}]
+    assert summary.errors == [{"item": 1, "input": "", "message": found[1]["message"]}]
 
 
 @pytest.mark.parametrize("passing", [False, True])

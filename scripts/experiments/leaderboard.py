@@ -89,7 +89,7 @@ def row_of(path: Path) -> dict[str, Any]:
     """The row of a finished run."""
     with Store.read(path) as store:
         summary, config = summarise(store), store.config
-        proved = [one.record for one in prove_all(store.records(), config) if isinstance(one, ProvedRecord)]
+        proved = [one.record for one in prove_all(store) if isinstance(one, ProvedRecord)]
         findings = list(store.findings().values())
     _refuse(path, summary, config)
     shipped = card(config.model) if config.model in SHIPPED and not config.denoiser else None

@@ -46,7 +46,9 @@ CERTIFICATES = {
 }
 ORDER = [*6 * ["clip"], *CERTIFICATES]
 """The ball's certificates are checked ten times faster than those of normal noise."""
-FREE = re.compile(r"alpha|target|prediction|label|fidelity|accuracy_noisy|seconds|versions\..*|budget|until.*|stopped")
+FREE = re.compile(
+    r"subject\.input|alpha|target|prediction|label|fidelity|accuracy_noisy|seconds|versions\..*|budget|until.*|stopped"
+)
 """What single values of a record may be changed under a new seal without contradicting the rest: the claims about
 epsilon and cosine stay as they are, and sampling again finds the change."""
 

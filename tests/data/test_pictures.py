@@ -51,7 +51,7 @@ def test_16_bit_pgm(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        ((RAMP * 2e6).astype(np.int32), "32-bit numbers whose range nobody states: store 8 or 16 bits"),
+        ((RAMP * 2e6).astype(np.int32), "32-bit numbers whose range is not stated: store 8 or 16 bits"),
         ((RAMP * 255).astype(np.float32), r"fractions outside \[0, 1\]: scale them first"),
         (np.where(RAMP > 0.5, np.nan, RAMP).astype(np.float32), r"fractions outside \[0, 1\]"),
     ],

@@ -80,9 +80,10 @@ def test_missing_cells_stay_missing() -> None:
 
 
 def test_columns_in_another_order_are_refused(forest: ab.Forest) -> None:
-    names = (forest.names[1], forest.names[0], *forest.names[2:])
+    named = forest.renamed([f"measure {number}" for number in range(len(forest.names))])
+    names = (named.names[1], named.names[0], *named.names[2:])
     with pytest.raises(ArgumentError, match="expected the columns in the model's order"):
-        ab.certify(ab.Unit(ab.TreeShap(forest)), row(), features=names, **FEW)
+        ab.certify(ab.Unit(ab.TreeShap(named)), row(), features=names, **FEW)
 
 
 def test_what_does_not_fit_is_said_in_a_line(forest: ab.Forest) -> None:

@@ -10,9 +10,10 @@ from attribound.certification.arguments import first_channels
 from attribound.codebook import Codebook, cells_by_name
 from attribound.data.given import given_input
 from attribound.data.pictures import open_picture
-from attribound.errors import ArgumentError
+from attribound.errors import ArgumentError, FieldError
 from attribound.fields.base import Field
 from attribound.fields.specs import make_field
+from attribound.forests import TreeShap
 from attribound.models.stated import stated_columns
 
 Transform = Callable[[Any], Any]
@@ -44,6 +45,8 @@ def given_field(field: Any, method: str | None = None) -> Field:
         if method is not None:
             raise ArgumentError(f"expected a model with method={method!r}, got the field {type(field).__name__}")
         return field
+    if isinstance(field, TreeShap):
+        raise FieldError("expected a field with a limit, e.g. Unit(TreeShap(...)), got TreeShap")
     if not callable(field):
         raise ArgumentError(f"expected a field such as Unit(Saliency(model)), got {type(field).__name__}")
     if method is None:

@@ -24,11 +24,8 @@ from attribound.checks import FloatArray
 if TYPE_CHECKING:
     from attribound.bounds.evidence import Evidence
 
-_STEPS, _MANY = 5, 4096
-"""Parabolas that refine the best level, but not for more questions at once than this: pages do with the grid."""
-
-_AROUND, _CLOSER = np.arange(-1, 2), 0.3
-"""The three levels of a parabola, and how much closer those of the next one are."""
+_ZOOMS, _MANY = 3, 4096
+"""Levels are refined twice, but not for more questions at once than this: pages do with the first grid."""
 
 
 @final
@@ -87,36 +84,39 @@ def smallest(
     shift = np.asarray(epsilon, np.float64)
     many = np.prod(np.broadcast_shapes(records, shift.shape), dtype=int) > _MANY
     if not many or law.levels == 1 or shift.ndim == 0 or shift.shape[-1] == 1:
-        return _searched(value, law, shift, 0 if many else _STEPS)
-    columns = [_searched(value, law, shift[..., at : at + 1], 0) for at in range(shift.shape[-1])]
+        return _zoomed(value, law, shift, 1 if many else _ZOOMS)
+    columns = [_zoomed(value, law, shift[..., at : at + 1], 1) for at in range(shift.shape[-1])]
     return np.concatenate(columns, axis=-1)
 
 
-def _searched(value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArray, steps: int) -> FloatArray:
-    """The smallest value on a grid of levels, and at the lowest points of parabolas through the best three.
-
-    A parabola's lowest point is closer to the minimum by an order, and three levels closer around it make the next one.
-    """
+def _zoomed(value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArray, zooms: int) -> FloatArray:
+    """A grid of levels, refined around its smallest value."""
     if law.levels == 1:
         return value(law.truncate(shift[..., None], np.zeros(1)))[..., 0]
+    steps = np.linspace(0.0, 1.0, law.levels)
     low, high = law.level_range(shift)
-    width = (high - low)[..., None] / (law.levels - 1)
-    levels = low[..., None] + width * np.arange(law.levels)
-    values = value(law.truncate(shift[..., None], levels))
-    best, at = values.min(axis=-1), np.clip(np.argmin(values, axis=-1), 1, law.levels - 2)[..., None]
-    three = np.take_along_axis(values, at + _AROUND, -1)
-    middle = np.take_along_axis(np.broadcast_to(levels, values.shape), at, -1)
-    for _ in range(steps):
-        middle, width = middle + width * _lowest(three), width * _CLOSER
-        three = value(law.truncate(shift[..., None], middle + width * _AROUND))
-        best = np.minimum(best, three.min(axis=-1))
-    return np.asarray(best)
+    best = np.asarray(np.inf)
+    for _ in range(zooms):
+        levels = low[..., None] + (high - low)[..., None] * steps
+        values = value(_truncate(law, shift, levels))
+        at = np.argmin(values, axis=-1)
+        best = np.minimum(best, values.min(axis=-1))
+        levels = np.broadcast_to(levels, values.shape)
+        low, high = (np.take_along_axis(levels, _near(at, step, law), -1)[..., 0] for step in (-1, 1))
+    return best
 
 
-def _lowest(three: FloatArray) -> FloatArray:
-    """(..., 1) where the parabola through values (..., 3) at -1, 0 and 1 is lowest, between them."""
-    left, middle, right = np.moveaxis(three, -1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lowest = (left - right) / (2 * (left - 2 * middle + right))
-    within: FloatArray = np.clip(np.where(np.isfinite(lowest), lowest, 0.0), -1.0, 1.0)[..., None]
-    return within
+def _truncate(law: Law, shift: FloatArray, levels: FloatArray) -> Truncation:
+    """Truncations at levels (..., L); records that look at the same levels of the same shift share them."""
+    if shift.size > 1 or levels.size <= law.levels:
+        return law.truncate(shift[..., None], levels)
+    ends = levels[..., 0].ravel() + 1j * levels[..., -1].ravel()
+    _, first, where = np.unique(ends, return_index=True, return_inverse=True)
+    cut = law.truncate(shift.reshape(1, 1), levels.reshape(-1, law.levels)[first])
+    missing, deviation = (one[where.ravel()].reshape(levels.shape) for one in (cut.missing, cut.deviation))
+    return Truncation(missing, deviation)
+
+
+def _near(at: np.ndarray, step: int, law: Law) -> np.ndarray:
+    near: np.ndarray = np.clip(at + step, 0, law.levels - 1)[..., None]
+    return near

@@ -19,7 +19,7 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
 from attribound.bounds.rules import RULES
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import map_hash
+from attribound.certificates.record import Record, map_hash
 from attribound.certificates.statements.registry import STATEMENTS
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
@@ -260,8 +260,7 @@ def _overstatements(certificate: Certificate) -> list[str]:
     """Stated answers that are larger than what the evidence gives, and names that it does not give."""
     record = certificate.record
     problems = [problem for one in STATEMENTS.values() for problem in one.problems(certificate)]
-    unknown = {name for name in record.stated_answers if name not in STATEMENTS}
-    problems += [f"answers {name}, which is no known statement" for name in sorted(unknown)]
+    problems += unknown_answers(record)
     for name, stated, derived in (
         ("rule", record.rule, certificate.rule),
         ("status", record.status, certificate.status),
@@ -269,6 +268,12 @@ def _overstatements(certificate: Certificate) -> list[str]:
         if stated != derived:
             problems.append(f"states {name} {stated}, but its evidence gives {derived}")
     return problems
+
+
+def unknown_answers(record: Record) -> list[str]:
+    """Answers of statements that nobody knows, so that nobody can check them."""
+    unknown = {name for name in record.stated_answers if name not in STATEMENTS}
+    return [f"answers {name}, which is no known statement" for name in sorted(unknown)]
 
 
 def _same(first: object, second: object) -> bool:

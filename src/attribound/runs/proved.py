@@ -7,15 +7,13 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import final
 
 import msgspec
 import numpy as np
 
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.facts import Closeness, Fact, Length, Spread
-from attribound.bounds.rules import RULES, Rule
+from attribound.bounds.facts import Closeness, Length, Spread
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, Record, check_evidence
 from attribound.certificates.verify import consistency_of
@@ -133,20 +131,6 @@ def _silenced(record: Record) -> Record:
         reasons=msgspec.UNSET,
         answers=msgspec.UNSET,
     )
-
-
-def bare_evidence(record: Record) -> Evidence:
-    """What a record proves without facts that state what follows from them: each would need a check of its own."""
-    known = record.evidence()
-    left = {kind: fact for kind, fact in known.facts.items() if kind not in _checked_singly(tuple(RULES))}
-    return Evidence(known.law, known.limit, left)
-
-
-@cache
-def _checked_singly(rules: tuple[Rule, ...]) -> frozenset[type[Fact]]:
-    """Facts of rules that have problems of their own."""
-    own = [rule for rule in rules if type(rule).problems is not Rule.problems]
-    return frozenset(fact for rule in own for fact in rule.needs) - {Length}
 
 
 def _honest(records: Sequence[Record]) -> list[bool]:

@@ -106,8 +106,9 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
     code, out, err = call(capsys, "demo", "--out", tmp_path, "--items", "2", "--samples", "256")
     assert code == 0
     assert out.index("How far the first image may change") < out.index("that provably keeps")
-    for words in ("NOT", "worst found", "cold", "class and"):
+    for words in ("NOT", "worst found", "cold", "class and", "The nearest change that makes"):
         assert words in out
+    assert "credit: 50 of 50" in err
     assert "uniform: 2 of 2" in err, "plain lines where there is no terminal"
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert [run["name"] for run in summary["runs"]] == ["uniform", "gaussian", "patches"]
@@ -121,6 +122,8 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
     patches = summary["runs"][2]
     assert 0 < patches["median_joint_epsilon"]["0.8"] <= patches["median_max_epsilon"]["0.8"]
     assert all(sum(one["0.5"]["0.25"].values()) == 49 for one in patches["cells"])
+    assert (summary["credit"]["items"], summary["credit"]["exact"]) == (50, 50)
+    assert "holds up to" in (tmp_path / "report-credit.html").read_text()
     assert len(summary["attacks"]) == 2
     assert not any(row["violated"] for row in summary["attacks"])
     assert (tmp_path / "uniform.png").stat().st_size > 10_000

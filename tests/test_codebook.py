@@ -76,7 +76,8 @@ def test_scales(codebook) -> None:
         ("[columns.job]\nwords = ['a', 'a']", "expected a list of different words"),
         ("[columns]\njob = 3", "in the column 'job', got 3"),
         ("columns = 3", "expected tables `columns.NAME`, got 3"),
-        ("[age]\nunit = 'years'", "expected `classes` and tables `columns.NAME`, got 'age'"),
+        ("[age]\nunit = 'years'", "expected `classes`, `noun` and tables `columns.NAME`, got 'age'"),
+        ("noun = 3", "expected a word for `noun`, got 3"),
         ("columns = ", "cannot read the codebook"),
     ],
 )

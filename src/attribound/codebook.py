@@ -31,7 +31,7 @@ class Column:
         one: and what one of them is called, such as `month`.
         more: how a larger number is called (`longer`),
         less: and a smaller one (`shorter`).
-        scale: how large a change counts as one unit; None if nobody stated it.
+        scale: how large a change counts as one unit; None if it was not stated.
         fixed: it cannot change.
         whole: it holds whole numbers.
         words: of its categories, in the order of the model's numbers: 0, 1, and so on.
@@ -83,10 +83,12 @@ class Codebook:
     Attributes:
         columns: what is stated about some columns; nothing about the others.
         classes: names of the model's classes, in their order; empty if not stated.
+        noun: what a row is, such as `applicant`.
     """
 
     columns: Mapping[str, Column] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
+    noun: str = "row"
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -126,15 +128,19 @@ class Codebook:
 
     @classmethod
     def _parse(cls, stated: Any) -> Self:
-        if not isinstance(stated, dict) or not set(stated) <= {"classes", "columns"}:
-            found = next((name for name in stated if name not in ("classes", "columns")), "") if stated else ""
-            raise ArgumentError(f"expected `classes` and tables `columns.NAME`, got {found!r}")
-        columns = stated.get("columns", {})
+        known = ("classes", "noun", "columns")
+        if not isinstance(stated, dict) or not set(stated) <= set(known):
+            found = next((name for name in stated if name not in known), "") if stated else ""
+            raise ArgumentError(f"expected `classes`, `noun` and tables `columns.NAME`, got {found!r}")
+        columns, noun = stated.get("columns", {}), stated.get("noun", "row")
+        if not isinstance(noun, str) or not noun:
+            raise ArgumentError(f"expected a word for `noun`, got {noun!r}")
         if not isinstance(columns, dict):
             raise ArgumentError(f"expected tables `columns.NAME`, got {columns!r}")
         return cls(
             {name: _column(name, entry) for name, entry in columns.items()},
             _words("classes", stated.get("classes", [])),
+            printable(noun),
         )
 
     def __getitem__(self, name: str) -> Column:

@@ -1,4 +1,4 @@
-"""The main job, ready to run: ordinary runs of real images, pixels and patches, an ordinary audit, and pictures."""
+"""The main job, ready to run: ordinary runs of real images, an ordinary audit, pictures, and a credit decision."""
 
 import json
 import shutil
@@ -20,12 +20,15 @@ from attribound.fields.base import RunIn
 from attribound.fields.precision import advice
 from attribound.files import write_whole
 from attribound.progress import Stages
+from attribound.report.columns import page as columns_page
 from attribound.report.figures import plots
 from attribound.report.page import write_report
-from attribound.report.tolerance.page import write_page
-from attribound.rounding import lower_quantile
+from attribound.report.tolerance import page as tolerance_page
+from attribound.rounding import exact_text, lower_quantile
 from attribound.runs import RunConfig, Store, is_run
 from attribound.runs.audit import audit_run
+from attribound.runs.columns_setup import prepare_columns
+from attribound.runs.columns_summary import summarise_columns
 from attribound.runs.engines import Local
 from attribound.runs.runner import prepare, run
 from attribound.runs.stored_maps import smoothed_map
@@ -34,14 +37,19 @@ from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.runs.tolerance_summary import summarise_tolerances
 from attribound.runs.work import cores
 from attribound.threads import limited
+from attribound.tolerances.columns.record import PART, Asked
+from attribound.tolerances.columns.sheet import sheet_of
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
 PHOTO_ARCH = "efficientnet-lite0"
+FOREST, APPLICANTS = "credit-forest", "credit-sample"
 CELLS = (0.5, 0.3)
+SIZES = (0.1, 0.25, 0.5)
 DIGIT_CHANGES = ("rotation:20", "brightness:64", "shift-x:2")
 PHOTO_CHANGES = ("rotation:30", "brightness:64", "shift-x:12", "jpeg:10")
 """Everyday changes of one image, asked before anything is certified: seconds for a digit, a minute for a photograph."""
 _SHEET, _SHEET_SAMPLES = "everyday", 1024
+_PREPARE = {"certify": prepare, "tolerance": prepare_tolerances, "columns": prepare_columns}
 ROWS_PER_PICTURE, ATTACKED = 4, 3
 _ITEMS_PER_WORKER = 4
 """A process is started for every four images: starting it takes about as long as certifying them."""
@@ -162,6 +170,7 @@ def run_demo(
     *,
     attacked: str = "",
     changes: tuple[str, ...] = (),
+    credit: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> tuple[list[DemoRun], dict[str, Any]]:
     """Certify what the configurations say; attack a few; write runs, certificates, pictures, reports.
@@ -172,6 +181,7 @@ def run_demo(
         progress: called with (what, images done, images in all).
         attacked: which of them is attacked.
         changes: everyday changes of the first image, asked first.
+        credit: end with a credit decision.
         say: told, in a line, what may be done better here.
 
     Returns:
@@ -183,12 +193,16 @@ def run_demo(
         _certify(out / name, config, progress, say)
     findings = _attack_a_few(out / attacked, progress) if attacked else []
     runs = [_read(out / name) for name in configs]
+    decided = decide_credit(out / "credit", progress) if credit else None
     pages = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
+    if decided is not None:
+        pages["credit"] = str(columns_page.write_page(out / "credit", out / "report-credit.html"))
     reports = sheet.pop("reports", {}) | pages
     summary: dict[str, Any] = {
         **sheet,
         "runs": [one.to_json() for one in runs],
         "attacks": [finding.row() for finding in findings],
+        "credit": decided,
         "reports": reports,
         "out": str(out),
         "seconds": time.perf_counter() - started,
@@ -197,18 +211,41 @@ def run_demo(
     return runs, summary
 
 
+def decide_credit(folder: Path, progress: Stages) -> dict[str, Any]:
+    """The embedded applicants, exactly: how far their first reasons hold, and the letter of the first refused."""
+    started = time.perf_counter()
+    config = RunConfig(model=FOREST, data=APPLICANTS, changes=(PART,), columns=Asked())
+    _certify(folder, config, progress, lambda line: None)
+    with Store.read_any(folder) as store:
+        records = [record for record in store.columns() if not isinstance(record, Failure)]
+        summary = summarise_columns(store)
+    reaches = summary.places[0].reaches
+    refused = next(record for record in records if record.prediction == 1)
+    return {
+        "model": FOREST,
+        "data": APPLICANTS,
+        "items": summary.rows,
+        "exact": summary.places[0].exact,
+        "held": {exact_text(size): sum(reach > size for reach in reaches) for size in SIZES},
+        "median_reach": lower_quantile(reaches, 0.5),
+        "item": refused.item,
+        "letter": sheet_of(refused).letter(),
+        "seconds": time.perf_counter() - started,
+    }
+
+
 def _sheet(folder: Path, config: RunConfig, progress: Stages) -> dict[str, Any]:
     """An ordinary run of tolerances, with its page; in words and numbers."""
     _certify(folder, config, progress, lambda line: None)
     with Store.read_any(folder) as store:
         found = summarise_tolerances(store)
-    page = write_page(folder, folder.with_name(f"report-{folder.name}.html"))
+    page = tolerance_page.write_page(folder, folder.with_name(f"report-{folder.name}.html"))
     return {"everyday": found.to_json(), "sheet": found.table(), "reports": {folder.name: str(page)}}
 
 
 def _certify(folder: Path, config: RunConfig, progress: Stages, say: Callable[[str], None]) -> None:
     """An ordinary run in place of the last demo's."""
-    config, job = (prepare_tolerances if config.kind == "tolerance" else prepare)(config, say=say)
+    config, job = _PREPARE[config.kind](config, say=say)
     if config.kind == "certify" and config.arch == PHOTO_ARCH and config.precision == "float32":
         opened = job.open()
         if line := advice(opened.field, opened.data.input(0)):

@@ -7,6 +7,7 @@ import torch
 from pyarrow import parquet
 
 from attribound.data import open_data
+from attribound.data.cells import Cells
 from attribound.errors import ArgumentError, StoredDataError
 
 TEXT = "age,income,diagnosis\n30,1000,benign\n40,3000,malign\n50,2000,benign\n"
@@ -135,3 +136,38 @@ def test_a_parquet_file_that_unfolds_is_refused(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("ATTRIBOUND_MAX_BYTES", "1000000")
     with pytest.raises(StoredDataError, match=r"would take 1,600,\d+ bytes of memory"):
         open_data(f"parquet:{tmp_path / 'a'}")
+
+
+CODEBOOK = """
+classes = ["no", "yes"]
+[columns.job]
+words = ["none", "skilled"]
+[columns.age]
+unit = "years"
+scale = 10
+[columns.owner]
+fixed = true
+"""
+CELLS = "age,job,owner,bought\n30,skilled,1,yes\n20,none,0,no\n50,pilot,1,no\n"
+
+
+@both
+def test_a_codebook_reads_words_and_states_units(kind, tmp_path) -> None:
+    (tmp_path / "c.toml").write_text(CODEBOOK)
+    data = open_data(f"{write(tmp_path / 'a', CELLS, kind)}?label=bought&codebook={tmp_path / 'c.toml'}")
+    assert (data.input(0).tolist(), data.input(1).tolist()) == ([30, 1, 1], [20, 0, 0])
+    assert (data.classes, data.label(0), data.label(1)) == (("no", "yes"), 1, 0)
+    assert data.scale.tolist() == [10, 0, 0], "categories and fixed columns get no noise"
+    assert data.codebook["age"].text(30.0) == "30 years"
+    with pytest.raises(StoredDataError, match=r"item 2 of .* column 'job' is 'pilot', expected a category"):
+        data.input(2)
+
+
+def test_a_codebook_agrees_with_the_table_and_the_model(tmp_path) -> None:
+    (tmp_path / "c.toml").write_text(CODEBOOK)
+    spec = f"{write(tmp_path / 'a', CELLS, 'csv')}?label=bought&codebook={tmp_path / 'c.toml'}"
+    with pytest.raises(ArgumentError, match="the codebook and the model name categories of 'job' differently"):
+        open_data(spec, cells=Cells(words={"job": ("skilled", "none")}))
+    (tmp_path / "c.toml").write_text("[columns.pay]\nunit = 'EUR'")
+    with pytest.raises(ArgumentError, match="the codebook names the column 'pay', expected one of age, owner"):
+        open_data(spec.replace("?", "?drop=job&"))

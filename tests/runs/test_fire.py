@@ -13,7 +13,7 @@ import pytest
 from attribound.errors import StoredDataError
 from attribound.runs import Store
 from attribound.runs.connection import connect_immutable
-from attribound.runs.store import copy_run
+from attribound.runs.copies import copy_run
 from tests.runs.conftest import records
 
 START = """

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from attribound.errors import AttriboundError
 from attribound.files import write_whole
 from attribound.runs import Store, summarise
+from attribound.runs.copies import copy_run
 from attribound.runs.export import export
-from attribound.runs.store import copy_run
 from tests.runs.conftest import records
 from tests.torture.fault import Fault
 from tests.torture.processes import ONE, TWO, at_random, begin, completed, count, damage

@@ -49,7 +49,7 @@ class Score:
 
 
 def rescore(family: Family, changed: Family, noise: Noise | None, samples: int, seed: int) -> Score:
-    """The maps before and after a change that is already fixed, from draws that nobody has seen."""
+    """The maps before and after a change that is already fixed, from fresh draws."""
     first, second = (_halves(one, noise, samples, seed, side) for side, one in enumerate((family, changed)))
     before, after = (sum(parts, torch.zeros_like(parts[0])) / len(parts) for parts in (first, second))
     cosine = _cosine(first, second)

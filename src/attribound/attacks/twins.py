@@ -63,7 +63,7 @@ def _twins(sharpness: float) -> dict[Any, Callable[..., Any]]:
 
 
 def _kept(twin: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """In place: the tensor itself must hold the result, whoever else looks at it."""
+    """In place: the tensor itself must hold the result, for everything else that refers to it."""
     return lambda values, *args, **kwargs: values.copy_(twin(values.clone(), *args, **kwargs))
 
 

@@ -51,7 +51,7 @@ class Budget:
         return float(self.factors[self.moving].min())
 
     def dim(self, parameters: int) -> int:
-        """How many of so many parameters move: the dimension in which the noise lives."""
+        """How many of these parameters move: the dimension in which the noise lives."""
         if self.units is None:
             return parameters
         if len(self.units) != parameters:

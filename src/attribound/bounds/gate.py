@@ -12,7 +12,7 @@ _ROUNDING = 1e-10
 
 
 def false_most(inputs: int, alpha: float, level: float) -> int:
-    """How many of the certificates of so many inputs are false at most, with probability at least 1 - level.
+    """The most certificates of these inputs that are false, with probability at least 1 - level.
 
     Certificates of different inputs rest on independent draws and each is false with probability at most alpha, so
     the number of false ones is dominated by a binomial one.

@@ -218,7 +218,7 @@ def excess(level: FloatArray, shift: Values, logarithm: FloatArray | None = None
     Args:
         level: any numbers.
         shift: in sigmas.
-        logarithm: `log_level(level)`, for who asks about many shifts.
+        logarithm: `log_level(level)`, to ask about many shifts.
     """
     logs = log_level(level) if logarithm is None else logarithm
     level, shift, logs = np.broadcast_arrays(level, np.asarray(shift, np.float64), logs)

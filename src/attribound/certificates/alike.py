@@ -17,7 +17,7 @@ LAST_DIGITS = 1e-5
 """Relative difference that is not worth a word in a sampled number."""
 
 SAFETY = 4.0
-"""Another processor's rounding may be so many times what is measured here."""
+"""Another processor's rounding may be this multiple of what is measured here."""
 
 _REORDERED, _REORDERED_PART = 1e-3, 1e-4
 """Of itself and of the largest radius: radii of orders follow from counts at many thresholds, of which rounding moves

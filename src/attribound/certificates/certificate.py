@@ -130,7 +130,7 @@ class Certificate:
         Args:
             epsilon: size of the change.
             samples: independent draws behind the other map; default: as many as here. They must be drawn after the
-                attacked input is fixed and unknown to whoever fixed it: with another seed than this certificate's.
+                attacked input is fixed and unknown to the one who fixed it: with another seed than this certificate's.
         """
         count = self.draws if samples is None else int(check.count("samples", samples))
         return float(visible_cosine(self.evidence, _epsilon(epsilon), count))
@@ -213,7 +213,7 @@ class Certificate:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the map's cells; empty if nobody named them."""
+        """Names of the map's cells; empty if they have none."""
         return () if self.record.features is msgspec.UNSET else self.record.features
 
     @property

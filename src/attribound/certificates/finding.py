@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 LARGEST_FACTOR = 8.0
-"""Where it is searched what breaks a claim, changes up to so many times its epsilon are tried."""
+"""Attacks try changes up to this multiple of the certified epsilon."""
 
 
 class Finding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,8 +1,8 @@
 """Records: the one typed form in which results are stored, built and parsed here and nowhere else.
 
 A record holds evidence (noise, limit, facts) and states answers. Answers are derived anew wherever they matter; the
-stated ones are for readers without this library. The seal finds accidents, not forgers: whoever writes a seal can write
-a false one, and `verify --model`, which samples again, finds that out.
+stated ones are for readers without this library. The seal finds accidents, not forgers: anyone who can
+write a seal can write a false one, and `verify --model`, which samples again, finds that out.
 """
 
 import base64
@@ -81,7 +81,7 @@ class BoundRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def claim(self) -> str:
-        """What no draws can check: a limit that somebody says to have proved, and the reason given; else empty."""
+        """What no draws can check: a limit that its author says is proved, and the reason given; else empty."""
         if self.kind != "proved":
             return ""
         reason = printable(self.source.removeprefix(PROVED_BY)) or "nothing"
@@ -274,7 +274,7 @@ def decode(text: str | bytes, name: str) -> Record | Failure:
 
 
 def parse(text: str | bytes, name: str) -> Record | Failure:
-    """`decode` without a look at the evidence, of which there may be none: for whoever checks many records at once."""
+    """`decode` without a look at the evidence, of which there may be none: for those who check many records at once."""
     try:
         if (canonical := _canonical(text)) is not None:
             return canonical

@@ -74,10 +74,10 @@ class Certifier:
         purpose: what the draws are for; purposes share no random stream.
         threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
             draws give the same bits.
-        model_sha256: the model's hash, from who has just taken it; None: it is taken here.
+        model_sha256: the model's hash, if it was just taken; None: it is taken here.
         asked: further statements by name: `cells=(0.5, 0.3)` (`Certificate.cells` at these fractions of the map),
-            `reasons=4` (`Certificate.reasons` about so many features), `intervals=True` (error bars of their own
-            for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
+            `reasons=4` (`Certificate.reasons` about the four largest features), `intervals=True` (error bars of their
+            own for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Open a subject again: the very model, input and field that a record is about, or a refusal that says why."""
+"""Open a subject again: exactly the model, input and field that a record is about, or a refusal that says why."""
 
 import math
 from collections.abc import Sequence
@@ -11,14 +11,17 @@ from torch import Tensor, nn
 
 from attribound.certificates.subject import Subject
 from attribound.changes.together import Together
-from attribound.data import Dataset, fitted, open_data, runs_code
+from attribound.data import Dataset, cells_for, fitted, open_data, runs_code
+from attribound.data.cells import Cells
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import Bounded, make_field, names_code
 from attribound.fields.base import Output
 from attribound.fields.precision import in_precision
+from attribound.forests import TreeShap
 from attribound.hashes import input_hash, model_hash
 from attribound.models import SHIPPED, Denoised, code_hash, load_denoiser, load_model
-from attribound.models.forest import FOREST_SUFFIXES
+from attribound.models.forest import FOREST_SUFFIXES, shap_of
+from attribound.models.shipped import weights_folder
 from attribound.noise import Noise, parse_noise
 from attribound.sampling import Around
 from attribound.sampling.along import Along, family_of
@@ -95,11 +98,31 @@ class Opener:
         x = open_input(_found(named, source) if self._data else named, source)
         return field, x
 
+    def table(self, subject: Subject, cells: Cells | None) -> tuple[TreeShap, Dataset]:
+        """The forest and the table of a subject; a forest with another hash is refused.
+
+        Args:
+            subject: what is named.
+            cells: how cells of the table are read.
+        """
+        named = _named(subject, self._model, self._arch, self._data)
+        model = load_model(named.model, named.arch, trust=self._trust)
+        if model_hash(model) != subject.model_sha256:
+            raise ArgumentError(f"{named.model} is not the model that was certified: its hash differs")
+        data = open_data(named.data, cells=cells)
+        return shap_of(model, data.features), data
+
+    def model_file(self, subject: Subject) -> Path:
+        """The file of a subject's model."""
+        name = _named(subject, self._model, self._arch, self._data).model
+        return Path(str(weights_folder() / f"{name}.ubj")) if name in SHIPPED else Path(name)
+
     def _network(self, named: Subject) -> nn.Module:
         key = (named.model, named.arch, named.denoiser and f"{named.denoiser} {named.noise}")
         if key not in self._networks:
             plain = load_model(named.model, named.arch, trust=self._trust)
-            source = self._sources[named.data] = fitted(named.data, self.source(named.data), plain).data
+            source = fitted(named.data, self.source(named.data, cells_for(plain)), plain).data
+            self._sources[named.data] = source
             self._networks[key] = behind_denoiser(plain, named, source.shape)
         return self._networks[key]
 
@@ -108,11 +131,11 @@ class Opener:
         """Whether the user repeated the data."""
         return self._data is not None
 
-    def source(self, spec: str) -> Dataset:
-        """The data that the user repeated, or else those of a spec."""
+    def source(self, spec: str, cells: Cells | None = None) -> Dataset:
+        """The data that the user repeated, or else those of a spec; `cells`: how cells of a table are read."""
         spec = self._data or spec
         if spec not in self._sources:
-            self._sources[spec] = open_data(spec)
+            self._sources[spec] = open_data(spec, cells=cells)
         return self._sources[spec]
 
 

@@ -14,7 +14,7 @@ _SHARP = 1e-3
 
 @final
 class Blur(Continuous):
-    """Blurred by a normal curve of up to so many pixels deviation."""
+    """Blurred by a normal curve, its deviation up to a number of pixels."""
 
     name = "blur"
     title = "Out of focus"

@@ -10,7 +10,7 @@ from attribound.changes.pictures import check_colours, check_levels, check_pictu
 
 
 class _Levels(Finite):
-    """So many whole grey levels up or down."""
+    """Brighter or darker by whole grey levels."""
 
     unit = "grey levels"
     sides: ClassVar[tuple[float, ...]] = (1.0,)

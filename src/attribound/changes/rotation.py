@@ -12,7 +12,7 @@ from attribound.changes.warp import turned
 
 @final
 class Rotation(Continuous):
-    """Turned about its middle by up to so many degrees either way, counter-clockwise counted positive."""
+    """Turned about its middle by up to a number of degrees either way; counter-clockwise is positive."""
 
     name = "rotation"
     title = "Turned right or left"

@@ -17,7 +17,7 @@ _WAYS = {"x": "left or right", "y": "up or down", "both": "in any direction"}
 
 @final
 class Shift(Finite):
-    """Shifted right or down by up to so many whole pixels; "both": in every combination."""
+    """Shifted right or down by whole pixels, up to a number of them; "both": in every combination."""
 
     name = "shift"
     unit = "pixels"

@@ -14,7 +14,7 @@ from attribound.rounding import exact_text
 
 @final
 class Zoom(Continuous):
-    """Enlarged by up to so many per cent, or made smaller by the same factor."""
+    """Enlarged by up to a percentage, or made smaller by the same factor."""
 
     name = "zoom"
     title = "Smaller or larger"

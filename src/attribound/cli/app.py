@@ -83,9 +83,11 @@ Data = Annotated[
     str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N], npz:FILE, csv:FILE, ...")
 ]
 Attribution = Annotated[
-    str,
+    str | None,
     typer.Option(
-        help="saliency, ig, gradcam[:LAYER], treeshap, feature-ablation, ..., or your own code, module:Field."
+        help="saliency, ig, gradcam[:LAYER], treeshap, feature-ablation, ..., or your own code, module:Field. "
+        "[saliency; treeshap of a forest]",
+        show_default=False,
     ),
 ]
 Maps = Annotated[
@@ -158,7 +160,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _end(codes: list[int]) -> None:
-    """An interrupt in code made from text (a dataclass is) kills `python -m` in the end, though handled: 130 it is."""
+    """Force exit code 130 after an interrupt inside exec'd code (a dataclass is)."""
     if codes == [130]:
         with suppress(OSError):
             sys.stdout.flush()

@@ -9,9 +9,11 @@ import typer
 from attribound.cli.app import Arch, Denoiser, Json, Repeated, RepeatedAttribution, RepeatedData, Trust, answer, app
 from attribound.cli.choices import METHODS, Budget
 from attribound.errors import ArgumentError
+from attribound.sanitise import printable
 
 if TYPE_CHECKING:
     from attribound.certificates.finding import Finding
+    from attribound.certification.reopen import Opener
 
 
 @app.command()
@@ -39,7 +41,7 @@ def attack(
         bool | None, typer.Option(help="Also search the smallest epsilon that breaks the cosine [thorough only].")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the attacks.")] = 0,
-    items: Annotated[int | None, typer.Option(min=1, help="Attack only so many inputs of a run.")] = None,
+    items: Annotated[int | None, typer.Option(min=1, help="Attack only this number of inputs of a run.")] = None,
     limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
     trust_model: Trust = False,
     as_json: Json = False,
@@ -48,6 +50,7 @@ def attack(
 
     Example: attribound attack my-run --budget quick --items 3
 
+    Of a forest's columns, changes inside every proved reach are tried, and nearest changes handed to its library.
     Every certified (epsilon, cosine) is attacked; an attack that does not fit the model is skipped with a line. The
     table shows the certified cosine, the worst found, the gap, and the tightness: certified epsilon / smallest epsilon
     at which an attack reached that cosine. A run stores its findings; run again to go on.
@@ -58,11 +61,14 @@ def attack(
     from attribound.runs import is_run
     from attribound.runs.audit import audit_file, audit_run
 
+    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
+    if is_run(path) and _about_columns(path):
+        _attack_columns(path, opener, count=_POINTS[budget], seed=seed, items=items or limit_items, as_json=as_json)
+        return
     plan = BUDGETS[budget.value]
     asked = {"restarts": restarts, "steps": steps, "samples": samples}
     options = plan.options | {key: value for key, value in asked.items() if value is not None}
     attacks = make_attacks(method or plan.methods, options)
-    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
     close = plan.tightness if tightness is None else tightness
     with console.progress(quiet=as_json) as advance:
         say = console.say(quiet=as_json)
@@ -83,6 +89,49 @@ def attack(
         else:
             findings = [audit_file(path, attacks, opener, cosine=cosine, seed=seed, tightness=close, say=say)]
     _finish(findings, path, as_json)
+
+
+_POINTS = {Budget.QUICK: 512, Budget.NORMAL: 4096, Budget.THOROUGH: 65536}
+"""Points for each way to move the columns of a row."""
+
+
+def _about_columns(path: Path) -> bool:
+    from attribound.runs import Store
+
+    with Store.read_any(path) as store:
+        return store.config.columns is not None
+
+
+def _attack_columns(path: Path, opener: "Opener", *, count: int, seed: int, items: int | None, as_json: bool) -> None:
+    """Try points inside every proved reach, and hand nearest changes to the library itself."""
+    from attribound.cli import console
+    from attribound.runs.columns_audit import audit_columns
+
+    with console.progress(quiet=as_json) as advance:
+        findings = audit_columns(
+            path,
+            opener,
+            count=count,
+            seed=seed,
+            items=items,
+            progress=lambda done, total: advance("attack", done, total),
+            say=console.say(quiet=as_json),
+        )
+    broken = [one for one in findings if one.violated]
+
+    def lines() -> None:
+        points = sum(one.points for one in findings)
+        print(f"{len(findings)} statements attacked with {points:,} changes inside their reach")
+        if asked := [one for one in findings if one.confirmed is not None]:
+            confirmed = sum(one.confirmed is True for one in asked)
+            print(f"{confirmed} of {len(asked)} nearest changes break them in {asked[0].library}")
+        for one in broken[:20]:
+            print(printable(f"row {one.item}: {one.words}: FALSE, see its finding"))
+
+    answer({"findings": [one.row() for one in findings], "out": str(path)}, as_json, lines)
+    if broken:
+        print(f"error: {len(broken)} statement(s) were found false", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def _finish(findings: "list[Finding]", path: Path, as_json: bool) -> None:
@@ -106,7 +155,7 @@ def replay(
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Score a stored violation again with fresh noise, on the very model, data and method it is about.
+    """Score a stored violation again with fresh noise, on exactly the model, data and method it is about.
 
     Exit code 1 if it still violates the certificate.
     """

@@ -26,7 +26,7 @@ from attribound.cli.app import (
     app,
     interruptible,
 )
-from attribound.cli.choices import EngineName, OutputName, PrecisionName
+from attribound.cli.choices import EngineName, OutputName, PrecisionName, default_attribution
 from attribound.cli.statements import asking
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError, AttriboundError
@@ -47,7 +47,7 @@ def certify(
     data: Data,
     arch: Arch = None,
     denoiser: Denoiser = None,
-    attribution: Attribution = "saliency",
+    attribution: Attribution = None,
     maps: Maps = None,
     output: shared.Explained = OutputName.LOGIT,
     precision: shared.Precision = PrecisionName.FLOAT32,
@@ -95,19 +95,20 @@ def certify(
     Then: attribound show my-run, attribound attack my-run, attribound report my-run. A bad input becomes a record with
     status `error`. Draws depend on (seed, item) only, so workers, engines and interruptions change no record.
     """
-    check_words(attribution=attribution, maps=maps or (), data=[data], noise=noise, model=model)
+    check_words(attribution=attribution or "", maps=maps or (), data=[data], noise=noise, model=model)
     from attribound.certificates.statements.base import COSINES, EPSILONS
     from attribound.fields import default_maps
     from attribound.runs import RunConfig
     from attribound.runs.runner import prepare
 
+    method = attribution or default_attribution(model)
     config = RunConfig(
         model=model,
         data=data,
         arch=arch,
         denoiser=denoiser,
-        attribution=attribution,
-        maps=tuple(maps or default_maps(attribution)),
+        attribution=method,
+        maps=tuple(maps or default_maps(method)),
         output=output.value,
         precision=precision.value,
         bound=bound,

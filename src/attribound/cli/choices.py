@@ -126,3 +126,25 @@ class ReferenceName(StrEnum):
 
     SHOWN = "shown"
     PLAIN = "plain"
+
+
+class SizeName(StrEnum):
+    """How changes of several columns are measured: `attribound.forests.sizes.SIZES`."""
+
+    L2 = "l2"
+    EACH = "each"
+    COUNT = "count"
+
+
+FORESTS = (".json", ".ubj", ".txt")
+"""Endings of forests: `attribound.models.forest.FOREST_SUFFIXES`."""
+
+
+def is_forest(model: str) -> bool:
+    """Whether what was typed after --model is the file of a forest."""
+    return model == "credit-forest" or model.lower().endswith(FORESTS)
+
+
+def default_attribution(model: str) -> str:
+    """The method, if none was typed."""
+    return "treeshap" if is_forest(model) else "saliency"

@@ -18,6 +18,8 @@ from attribound.certificates.subject import called
 from attribound.progress import Stages
 from attribound.rounding import exact_text, percent, round_down
 from attribound.runs import remarks
+from attribound.runs.columns_compare import ColumnsComparison
+from attribound.runs.columns_summary import ColumnsSummary
 from attribound.runs.compare import Comparison, in_order
 from attribound.runs.summary import Summary
 from attribound.runs.tolerance_compare import ReachComparison
@@ -125,6 +127,12 @@ def show_summary(summary: Any, name: str) -> None:
 @show_summary.register
 def _(summary: ToleranceSummary, name: str) -> None:
     """A row per change: the median of what is proved."""
+    print(*map(visible, summary.lines(name)), sep="\n")
+
+
+@show_summary.register
+def _(summary: ColumnsSummary, name: str) -> None:
+    """What is kept, how far, and the rows that break first."""
     print(*map(visible, summary.lines(name)), sep="\n")
 
 
@@ -298,7 +306,7 @@ def show_table(shown: "PaperTable", written: Path) -> None:
     print(f"written: {written}")
 
 
-def show_comparison(found: Comparison | ReachComparison, out: Path | None) -> None:
+def show_comparison(found: Comparison | ReachComparison | ColumnsComparison, out: Path | None) -> None:
     """Two runs in a few sentences, and what moved most."""
     print(*map(printable, found.sentences), sep="\n")
     if isinstance(found, Comparison):

@@ -24,7 +24,7 @@ _SHEET = (
     "every alternative was tried; alpha: false with that probability at most. Nothing is said about other changes."
 )
 _CELLS = (
-    "Cells: so many provably stay among the hottest half of the map under every change of the size given, so many "
+    "Cells: how many provably stay in the hottest half of the map under every change of the size given, and how many "
     "outside it; the open ones are not decided. Class and map together: no change up to it alters the smoothed class "
     "or turns the map further."
 )
@@ -61,12 +61,27 @@ def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
             f"Attacked image {row['item']} at epsilon {round_down(row['epsilon'], 3)}: cosine certified "
             f"{round_down(row['certified'], 3)}, worst found {row['worst']:.3f}: {verdict}"
         )
+    if summary["credit"]:
+        _show_credit(console, summary["credit"])
     console.print(f"\nCertificates: {summary['out']}/*/*.json   (check one: attribound verify FILE)")
     pictures = ", ".join(f"{summary['out']}/{run['name']}.png" for run in summary["runs"])
     console.print(f"Pictures:     {pictures}")
     for report in summary["reports"].values():
         console.print(f"Report:       {report}   (open it in a browser)")
     console.print(f"Took {summary['seconds']:.0f} s.")
+
+
+def _show_credit(console: Console, credit: Mapping[str, Any]) -> None:
+    """What was proved about the applicants, and one letter."""
+    held = ", ".join(f"{size}: {count}" for size, count in credit["held"].items())
+    console.rule("A credit decision")
+    console.print(
+        f"{credit['items']} applicants, {credit['model']} (XGBoost, SHAP values), exact for {credit['exact']}, in "
+        f"{credit['seconds']:.0f} s. The first reason stays first against every change of the columns, in standard "
+        f"deviations, for this many of {credit['items']}: up to {held}. Half of them: up to "
+        f"{round_down(credit['median_reach'], 3)}.\nThe letter of applicant {credit['item']}:\n"
+    )
+    console.print(credit["letter"], markup=False, soft_wrap=True)
 
 
 def _show_sheet(console: Console, rows: Sequence[Sequence[str]]) -> None:

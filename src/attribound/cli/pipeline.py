@@ -15,11 +15,12 @@ _FILE = "for pipelines; written whether the gate passes or not."
 @app.command()
 def gate(
     run: Run,
-    cosine: Annotated[float, typer.Option(help="The cosine that explanations must keep.", show_default=False)],
     share: Annotated[float, typer.Option(help="Share of all inputs that must be certified.", show_default=False)],
+    cosine: Annotated[float | None, typer.Option(help="The cosine that explanations must keep.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Under every change up to this size, of certificates.")] = None,
     change: Annotated[str | None, typer.Option(help="The change, of tolerances: rotation, brightness, ...")] = None,
     reach: Annotated[float | None, typer.Option(help="How far it must be proved, either way, in its unit.")] = None,
+    keep: Annotated[str | None, typer.Option(help="What must hold up to the reach, of a forest: first, ...")] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of what is said about the share.")] = 0.95,
     population: Annotated[
         bool, typer.Option("--population", help="Demand the share that is proved for the population.")
@@ -35,7 +36,8 @@ def gate(
     """Stop a pipeline when too few explanations are certified: exit code 1 if fewer than --share are.
 
     Example: attribound gate my-run --cosine 0.8 --epsilon 0.25 --share 0.9 --junit gate.xml, or of tolerances
-    attribound gate my-run --change rotation --reach 10 --cosine 0.8 --share 0.9
+    attribound gate my-run --change rotation --reach 10 --cosine 0.8 --share 0.9, or of a forest's columns
+    attribound gate my-run --keep first --reach 0.25 --share 0.95
 
     Failures, missing and doubtful inputs count as not certified, and so do those whose smoothed map is not like the
     plain one (--fidelity): noise that blinds the model makes every explanation robust. Also says how many of these
@@ -43,16 +45,23 @@ def gate(
     """
     from attribound.files import write_whole
     from attribound.runs import gate_files
+    from attribound.runs.columns_gate import AskedKept, judge_columns
     from attribound.runs.gate import Asked, judge
     from attribound.runs.tolerance_gate import AskedReach, judge_tolerances
 
-    rest = (cosine, share, confidence, population, fidelity)
-    if change is not None and reach is not None and epsilon is None:
-        found = judge_tolerances(run, AskedReach(change, reach, *rest))
-    elif epsilon is not None and change is None and reach is None:
-        found = judge(run, Asked(cosine, epsilon, *rest[1:]))
-    else:
-        raise ArgumentError("expected --epsilon for certificates, or --change and --reach for tolerances")
+    rest = (share, confidence, population)
+    match (cosine, epsilon, change, reach, keep):
+        case (None, None, None, float(), str()):
+            found = judge_columns(run, AskedKept(keep, reach, *rest))
+        case (float(), None, str(), float(), None):
+            found = judge_tolerances(run, AskedReach(change, reach, cosine, *rest, fidelity))
+        case (float(), float(), None, None, None):
+            found = judge(run, Asked(cosine, epsilon, *rest, fidelity))
+        case _:
+            raise ArgumentError(
+                "expected --cosine and --epsilon for certificates, --cosine, --change and --reach for tolerances, or "
+                "--keep and --reach for columns of a forest"
+            )
     for path, text in (
         (junit, gate_files.junit(found)),
         (markdown, gate_files.markdown(found)),
@@ -79,14 +88,21 @@ def compare(
     Example: attribound compare run-of-may run-of-june --out drift.html
 
     Inputs are matched by their hashes. The cosine of the two exact smoothed maps is bounded from both sides, from what
-    each run has proved about its own. Of tolerances, it says whose proved reach shrank.
+    each run has proved about its own. Of tolerances, it says whose proved reach shrank; of a forest's columns, whose
+    first reason changed.
     """
     from attribound.cli import console
     from attribound.report.drift import markdown, reaches, write_page
+    from attribound.runs.columns_compare import ColumnsComparison
     from attribound.runs.compare import Comparison
     from attribound.runs.kinds import kind_of
 
     found = kind_of(run_a, run_b).compare(run_a, run_b, cosine)
+    if isinstance(found, ColumnsComparison):
+        if out is not None or kind == Form.MD:
+            raise ArgumentError("expected --format text or json and no --out to compare columns of a forest")
+        answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, None))
+        return
     if out is not None:
         if isinstance(found, Comparison):
             write_page(found, (run_a, run_b), out)

@@ -36,6 +36,7 @@ def report(
     """
     from attribound.files import write_whole
     from attribound.report.auditor import page as auditor
+    from attribound.report.columns import page as columns_page
     from attribound.report.page import page
     from attribound.report.shared import printing
     from attribound.report.shared.collect import read_scan
@@ -53,9 +54,9 @@ def report(
         printing.find_browser()
     given = None if scan is None else read_scan(scan)
     with Store.read_any(run) as store:
-        if store.config.kind == "tolerance":
+        if store.config.kind != "certify":
             _check_tolerances(run, auditing, scan)
-            text = tolerance_page.render(store)
+            text = (columns_page if store.config.kind == "columns" else tolerance_page).render(store)
         else:
             text = auditor.render(store, by) if auditing else page.render(store, given)
     target = out or run / f"{'audit' if auditing else 'report'}.{kind.value}"

@@ -102,7 +102,7 @@ def copy(
 
     Example: attribound copy my-run backup
     """
-    from attribound.runs.store import copy_run
+    from attribound.runs.copies import copy_run
 
     count = copy_run(run, out)
     answer({"out": str(out), "records": count}, as_json, lambda: print(f"copied {count} records to {out}"))
@@ -116,7 +116,7 @@ def verify(
     denoiser: Denoiser = None,
     data: RepeatedData = None,
     attribution: RepeatedAttribution = None,
-    resample: Annotated[int, typer.Option(min=0, help="Sample so many records of a run again, chosen at random.")] = 0,
+    resample: Annotated[int, typer.Option(min=0, help="Sample this many records of a run again, at random.")] = 0,
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:

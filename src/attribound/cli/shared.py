@@ -13,12 +13,12 @@ Precision = Annotated[PrecisionName, typer.Option(help="Run the model in it; wha
 Target = Annotated[
     str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
 ]
-Items = Annotated[int | None, typer.Option(min=1, help="Only so many inputs.")]
+Items = Annotated[int | None, typer.Option(min=1, help="Only this number of inputs.")]
 Shuffle = Annotated[bool, typer.Option(help="Take the inputs in an order shuffled by the seed.")]
 Workers = Annotated[int | None, typer.Option(min=1, max=1024, help="Processes, one thread each; default: all cores.")]
 Where = Annotated[EngineName, typer.Option(help="local, or ray (needs attribound[ray]).")]
 Address = Annotated[str | None, typer.Option(help="Address of an existing Ray cluster.")]
 Device = Annotated[str, typer.Option(help="cpu, or cuda.")]
-Pictures = Annotated[int, typer.Option(min=0, help="Keep pictures of so many inputs, for pages.")]
+Pictures = Annotated[int, typer.Option(min=0, help="Keep pictures of this number of inputs, for pages.")]
 Strict = Annotated[bool, typer.Option(help="Stop at the first record that fails.")]
 Retry = Annotated[bool, typer.Option(help="Try again what failed before.")]

@@ -1,15 +1,27 @@
 """`tolerance`: everyday changes of whole data sets."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from attribound.cli import shared
 from attribound.cli.app import Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, app
 from attribound.cli.certify import carry_out, engine_of
-from attribound.cli.choices import EngineName, OutputName, PrecisionName, ReferenceName
+from attribound.cli.choices import (
+    EngineName,
+    OutputName,
+    PrecisionName,
+    ReferenceName,
+    SizeName,
+    default_attribution,
+    is_forest,
+)
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from attribound.cli.certify import Prepare
+    from attribound.tolerances.columns.record import Asked
 
 
 @app.command()
@@ -25,8 +37,23 @@ def tolerance(
             "several. [everyday]"
         ),
     ] = None,
+    keep: Annotated[
+        str, typer.Option(help="Of a forest: first (reason stays first), stays:K, top:K, sign[:COLUMN] or class.")
+    ] = "first",
+    size: Annotated[
+        SizeName, typer.Option(help="Of changes of several columns: l2, each (the largest), count (of answers).")
+    ] = SizeName.L2,
+    scale: Annotated[
+        str, typer.Option(help="One unit of a column: std, percent (of the cell), or a JSON file of units by name.")
+    ] = "std",
+    fixed: Annotated[str, typer.Option(help="Columns that do not change, A,B.", show_default=False)] = "",
+    whole: Annotated[str, typer.Option(help="Columns of whole numbers, A,B, or all.", show_default=False)] = "",
+    missing: Annotated[bool, typer.Option(help="Cells may become missing, or be filled, for one unit each.")] = False,
+    threshold: Annotated[float, typer.Option(help="Of a forest's score: the class changes there.")] = 0.0,
+    nodes: Annotated[int, typer.Option(min=1, help="Boxes that a search may cut; then: at least.")] = 20_000,
+    seconds: Annotated[float, typer.Option(help="How long a search may take; then: at least.")] = 60.0,
     arch: Arch = None,
-    attribution: Attribution = "saliency",
+    attribution: Attribution = None,
     maps: Maps = None,
     output: shared.Explained = OutputName.LOGIT,
     precision: shared.Precision = PrecisionName.FLOAT32,
@@ -60,28 +87,34 @@ def tolerance(
     """Prove how far inputs may turn, darken or shift before their explanations change; resumes, uses every core.
 
     Example: attribound tolerance --model mnist-cnn-noise --data mnist-sample --change rotation:30 --change
-    brightness:100 --items 5 --out my-run; with --data photo.jpg for a single picture.
+    brightness:100 --items 5 --out my-run; with --data photo.jpg for a single picture. Of a forest, exactly, how far
+    the columns of a table may be off before the first reason changes: attribound tolerance --model credit.ubj --data
+    csv:applicants.csv?label=credit --fixed age,sex --out my-run
 
     Where all alternatives can be listed (whole grey levels, whole pixels, JPEG qualities), all are tried: exact, about
     the plain map. Else the range is scanned: proved with probability 1 - alpha, about the mean of the maps over a
     window. Nothing is said about any other change. Then: attribound show, export, verify, gate --change, compare.
     """
-    check_words(attribution=attribution, maps=maps or (), data=[data], model=model)
-    from attribound.fields import default_maps
+    check_words(attribution=attribution or "", maps=maps or (), data=[data], model=model)
     from attribound.runs import RunConfig
-    from attribound.runs.tolerance_setup import prepare_tolerances
 
+    method = attribution or default_attribution(model)
+    changes = tuple(one.strip() for one in change or ("columns" if is_forest(model) else "everyday",))
+    options: dict[str, Any] = {"keep": keep, "size": size.value, "scale": scale, "missing": missing}
+    options |= {"fixed": fixed, "whole": whole, "threshold": threshold, "boxes": nodes, "seconds": seconds}
+    columns = _asked(changes, method, options)
     config = RunConfig(
         model=model,
         data=data,
         arch=arch,
-        attribution=attribution,
-        maps=tuple(maps or default_maps(attribution)),
+        attribution=method,
+        maps=tuple(maps or _default_maps(method)),
         output=output.value,
         precision=precision.value,
         bound=bound,
         noise="",
-        changes=tuple(one.strip() for one in change or ("everyday",)),
+        changes=changes,
+        columns=columns,
         windows=_windows(window or []),
         against=reference.value,
         target=target,
@@ -97,8 +130,42 @@ def tolerance(
     )
     options = {"strict": strict, "retry": retry}
     carry_out(
-        config, engine_of(engine, workers, address, device), out, options, trust_model, as_json, prepare_tolerances
+        config, engine_of(engine, workers, address, device), out, options, trust_model, as_json, _prepare(columns)
     )
+
+
+def _prepare(columns: "Asked | None") -> "Prepare":
+    """What makes the run's job."""
+    if columns is not None:
+        from attribound.runs.columns_setup import prepare_columns
+
+        return prepare_columns
+    from attribound.runs.tolerance_setup import prepare_tolerances
+
+    return prepare_tolerances
+
+
+def _default_maps(method: str) -> tuple[str, ...]:
+    from attribound.fields import default_maps
+
+    return default_maps(method)
+
+
+def _asked(changes: tuple[str, ...], method: str, options: dict[str, Any]) -> "Asked | None":
+    """What is asked about columns; None if nothing is."""
+    if "columns" not in changes:
+        return None
+    if len(changes) > 1:
+        raise ArgumentError(f"expected --change columns alone, got it with {len(changes) - 1} other(s)")
+    if method != "treeshap":
+        raise ArgumentError(f"expected --attribution treeshap with --change columns, got {method!r}")
+    from attribound.tolerances.columns.record import Asked
+
+    return Asked(**options | {name: _names(options[name]) for name in ("fixed", "whole")})
+
+
+def _names(typed: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in typed.split(",") if name.strip())
 
 
 def _windows(typed: list[str]) -> dict[str, float]:

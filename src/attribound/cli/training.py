@@ -26,7 +26,7 @@ from attribound.cli.app import (
     answer,
     app,
 )
-from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName, PrecisionName
+from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName, PrecisionName, default_attribution
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
@@ -78,7 +78,7 @@ def train(
     decay: Annotated[float | None, typer.Option(help="Weight decay.  [default: 0]")] = None,
     momentum: Annotated[float | None, typer.Option(help="Gradient descent with this momentum instead of Adam.")] = None,
     patience: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many epochs without a smaller loss.")
+        int | None, typer.Option(min=1, help="Stop after this number of epochs without a smaller loss.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="[default: 0]")] = None,
     as_json: Json = False,
@@ -158,7 +158,7 @@ def tune(
     arch: Arch = None,
     denoiser: Denoiser = None,
     data: Data = "mnist-sample",
-    attribution: Attribution = "saliency",
+    attribution: Attribution = None,
     maps: Maps = None,
     precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
@@ -185,7 +185,8 @@ def tune(
     needs training with noise first, or a denoiser: --denoiser scans every level with and without one. Draws are of
     another stream than those of `certify`: what is chosen here by looking is certified afresh.
     """
-    check_words(attribution=attribution, maps=maps or (), data=[data], model=model)
+    method = attribution or default_attribution(model)
+    check_words(attribution=method, maps=maps or (), data=[data], model=model)
     from attribound import tuning
     from attribound.certification.suspicions import check_columns
     from attribound.cli import console
@@ -198,9 +199,8 @@ def tune(
     _check_levels(level or ())
     target, source = None if out is None else check_target(out), open_data(data)
 
-    def plain(network: "Network") -> "Field":
-        made = make_field(network, attribution, bound, maps=maps or None, units=units_of(source.scale))
-        return _in_precision(made, precision)
+    def plain(net: "Network") -> "Field":
+        return _in_precision(make_field(net, method, bound, maps=maps or None, units=units_of(source.scale)), precision)
 
     network = load_model(model, arch, trust=trust_model)
     check_columns(source.features, network, model)

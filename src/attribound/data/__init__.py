@@ -3,7 +3,7 @@
 from attribound.data.arrays import Arrays
 from attribound.data.base import Dataset
 from attribound.data.cifar import read_cifar10
-from attribound.data.fitting import Fitted, fitted
+from attribound.data.fitting import Fitted, cells_for, fitted, scale_for
 from attribound.data.folder import Folder
 from attribound.data.idx import read_idx, read_mnist
 from attribound.data.npz import read_npz
@@ -18,6 +18,7 @@ __all__ = [
     "Folder",
     "Reader",
     "Unlabelled",
+    "cells_for",
     "fitted",
     "has_splits",
     "label_doubt",
@@ -31,4 +32,5 @@ __all__ = [
     "read_npz",
     "register_reader",
     "runs_code",
+    "scale_for",
 ]

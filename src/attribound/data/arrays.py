@@ -4,9 +4,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import final
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from attribound.codebook import Codebook
 from attribound.data.base import Dataset
 from attribound.errors import ArgumentError, StoredDataError
 
@@ -26,7 +28,9 @@ class Arrays(Dataset):
         *,
         features: Sequence[str] = (),
         scale: Tensor | None = None,
+        codebook: Codebook | None = None,
         problems: Mapping[int, str] | None = None,
+        exact: np.ndarray | None = None,
         names: Sequence[str] = (),
     ) -> None:
         """Wrap tensors.
@@ -38,14 +42,17 @@ class Arrays(Dataset):
             classes: names of the classes; their numbers if empty.
             features: names of the numbers of one input.
             scale: (F,) units of the features.
+            codebook: what is known about the features.
             problems: what is wrong with inputs that cannot be used, told when they are asked for.
+            exact: (N, F) rows of a table in float64, as they are written.
             names: of the inputs, one each; empty if they have none.
         """
         if labels is not None and len(images) != len(labels):
             raise ArgumentError(f"{name} has {len(images)} inputs but {len(labels)} labels")
         self._images, self._labels = images, None if labels is None else labels.long()
-        self._problems, self._names = dict(problems or {}), tuple(names)
+        self._problems, self._exact, self._names = dict(problems or {}), exact, tuple(names)
         self.name, self.features, self.scale = name, tuple(features), scale
+        self.codebook = codebook or Codebook()
         self.classes = tuple(classes) or _numbers(self._labels, name)
 
     def __len__(self) -> int:
@@ -68,9 +75,23 @@ class Arrays(Dataset):
         """Inputs of these indices."""
         chosen = torch.as_tensor(indices)
         for index in chosen.tolist() if self._problems else ():
-            if index % len(self) in self._problems:
-                raise StoredDataError(f"item {index} of {self.name}: {self._problems[index % len(self)]}")
+            self._check(index)
         return _pixels(self._images[chosen])
+
+    def row(self, index: int) -> np.ndarray:
+        """(F,) one row in float64."""
+        self._check(index)
+        if self._exact is None:
+            return self.input(index).flatten().double().numpy()
+        return np.asarray(self._exact[index], np.float64)
+
+    def rows(self) -> np.ndarray:
+        """(N, F) all rows in float64; NaN where a cell is missing or has a problem."""
+        return self._images.flatten(1).double().numpy() if self._exact is None else self._exact
+
+    def _check(self, index: int) -> None:
+        if index % len(self) in self._problems:
+            raise StoredDataError(f"item {index} of {self.name}: {self._problems[index % len(self)]}")
 
     def labels(self, indices: Sequence[int] | Tensor) -> Tensor:
         """Labels of these indices."""

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,7 +16,7 @@ class Dataset(ABC):
 
     Attributes:
         name: what the user typed to open it.
-        classes: names of the classes, label by label; empty if nobody named any.
+        classes: names of the classes, label by label; empty if they have no names.
         alphabetical: labels are the places of the classes' names in the alphabet, because nobody says the model's
             numbers.
         features: names of the numbers of one input, for tables; empty otherwise.
@@ -47,6 +48,10 @@ class Dataset(ABC):
     @abstractmethod
     def input(self, index: int) -> Tensor:
         """One input of that shape; raises StoredDataError if it cannot be read."""
+
+    def row(self, index: int) -> np.ndarray:
+        """(F,) one input of a table in float64, as it is written; raises StoredDataError if it cannot be read."""
+        return np.asarray(self.input(index).flatten().double().numpy())
 
     @abstractmethod
     def label(self, index: int) -> int | None:

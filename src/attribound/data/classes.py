@@ -18,7 +18,7 @@ class Numbered(NamedTuple):
     """What folders are.
 
     Attributes:
-        labels: the class of each folder; None: nobody knows.
+        labels: the class of each folder; None: unknown.
         names: of all classes, number by number.
         alphabetical: the numbers are a guess, the order of the names.
     """

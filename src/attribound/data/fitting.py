@@ -1,12 +1,15 @@
-"""Pictures in the size that a model takes, where nobody typed a size."""
+"""Data as a model takes them: pictures in its size, cells of tables with the words of its categories."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from attribound.data.base import Dataset
+from attribound.data.cells import Cells
 from attribound.data.folder import Folder
+from attribound.models.forest import ForestScores
 from attribound.models.sizes import only_size, stated_size
 
 
@@ -22,6 +25,19 @@ class Fitted(NamedTuple):
     spec: str
     data: Dataset
     note: str
+
+
+def cells_for(model: Any) -> Cells | None:
+    """How cells of tables are read: a forest takes missing cells and the words of its categories; None: as numbers."""
+    return Cells(missing=True, words=model.explainer.forest.words) if isinstance(model, ForestScores) else None
+
+
+def scale_for(data: Dataset, model: Any) -> Tensor | None:
+    """The units of the features; a forest's categories have none, for there is nothing between two of them."""
+    if not isinstance(model, ForestScores) or not any(listed := model.explainer.forest.categorical):
+        return data.scale
+    scale = torch.ones(len(listed), dtype=torch.float64) if data.scale is None else data.scale.double().flatten()
+    return torch.where(torch.tensor(listed), 0.0, scale) if len(scale) == len(listed) else data.scale
 
 
 def fitted(spec: str, data: Dataset, model: Callable[[Tensor], Any]) -> Fitted:

@@ -30,7 +30,7 @@ class Folder(Dataset):
     """Pictures as RGB (or grey), all of one square size, or as the user's own function reads them.
 
     Attributes:
-        sized: whether somebody chose the size.
+        sized: whether the size was chosen.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
 """Options after a question mark: `folder:DIR?size=64&channels=1`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Self, final
 
+from attribound.data.cells import Cells
 from attribound.errors import ArgumentError
 
 
@@ -16,11 +17,17 @@ class Options:
         where: folder or file.
         split: "train" or "test", where the format has both.
         values: the options by name.
+        cells: how cells of tables are read.
     """
 
     where: str
     split: str
     values: dict[str, str]
+    cells: Cells = field(default_factory=Cells)
+
+    def with_cells(self, cells: Cells) -> Self:
+        """The same with another way to read cells."""
+        return replace(self, cells=cells)
 
     @classmethod
     def parse(cls, text: str, split: str, known: Sequence[str]) -> Self:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from attribound.data.arrays import Arrays
+from attribound.data.cells import Cells
 from attribound.data.options import Options
 from attribound.data.table import Choose, Table, check_numbers, open_table
 from attribound.errors import AttriboundError, StoredDataError
@@ -17,7 +18,7 @@ def open_parquet(typed: Options) -> Arrays:
     return open_table(typed, read_parquet, "parquet")
 
 
-def read_parquet(path: Path, choose: Choose) -> Table:
+def read_parquet(path: Path, choose: Choose, cells: Cells) -> Table:
     """The chosen columns of a Parquet file; a missing number is a problem of its row alone."""
     try:
         from pyarrow import parquet
@@ -28,18 +29,31 @@ def read_parquet(path: Path, choose: Choose) -> Table:
         with parquet.ParquetFile(path) as file:
             columns, rows = choose(path, [str(name) for name in file.schema_arrow.names]), file.metadata.num_rows
             check_bytes(shown(path), 8 * rows * (len(columns.inputs) + 1) + _stored_bytes(file.metadata), size)
-            values = np.full((rows, len(columns.inputs)), np.nan)
+            values, problems = np.full((rows, len(columns.inputs)), np.nan), dict[int, str]()
             for place, name in enumerate(columns.inputs):
-                if _is_number(file.schema_arrow.field(name).type):  # text would be unfolded for nothing
+                if _is_number(file.schema_arrow.field(name).type):
                     values[:, place] = _numbers(file.read(columns=[name]).column(0))
+                elif name in cells.words:  # other text would be unfolded for nothing
+                    values[:, place] = _coded(name, _words(path, name), cells, problems)
         labels = None if columns.label is None else _words(path, columns.label)
         ids = () if columns.id is None else _words(path, columns.id)
     except StoredDataError:
         raise
     except Exception as error:  # whatever a foreign file makes pyarrow raise
         raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
-    missing = {int(row): "it lacks a number" for row in np.flatnonzero(~np.isfinite(values).all(axis=1))}
-    return check_numbers(Table(path, columns.inputs, values, labels, missing, ids))
+    if not cells.missing:
+        lacking = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        problems = {int(row): problems.get(int(row), "it lacks a number") for row in lacking}
+    return check_numbers(Table(path, columns.inputs, values, labels, problems, ids), cells)
+
+
+def _coded(name: str, words: tuple[str, ...], cells: Cells, problems: dict[int, str]) -> np.ndarray:
+    """(N,) numbers of a column of categories; what is wrong with a row goes to the problems."""
+    known = {word: cells.read(name, word) for word in set(words)}
+    for row, word in enumerate(words):
+        if isinstance(problem := known[word], str):
+            problems.setdefault(row, problem)
+    return np.array([np.nan if isinstance(known[word], str) else known[word] for word in words], np.float64)
 
 
 def _stored_bytes(metadata: Any) -> int:

@@ -126,7 +126,7 @@ def _levels(picture: Image.Image, sixteen_bits: bool, name: str) -> Image.Image 
             raise StoredDataError(f"{name} holds fractions outside [0, 1]: scale them first")
         return picture
     if picture.mode == "I":
-        raise StoredDataError(f"{name} holds 32-bit numbers whose range nobody states: store 8 or 16 bits")
+        raise StoredDataError(f"{name} holds 32-bit numbers whose range is not stated: store 8 or 16 bits")
     return None
 
 

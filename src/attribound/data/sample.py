@@ -12,6 +12,7 @@ from attribound.data.arrays import Arrays
 from attribound.data.folder import IMAGENET_SIZE, Folder
 from attribound.data.imagenet import imagenet_classes
 from attribound.data.options import Options
+from attribound.data.table import noise_scale
 
 
 def mnist_sample() -> tuple[Tensor, Tensor]:
@@ -38,16 +39,15 @@ def credit_sample() -> Arrays:
         codebook = Codebook.read(folder / "codebook.toml")
         rows = list(csv.DictReader((folder / "applicants.csv").read_text().splitlines()))
     names = tuple(codebook.columns)
-    data = Arrays(
+    return Arrays(
         torch.tensor([[codebook[name].number(row[name]) for name in names] for row in rows]),
         torch.tensor([codebook.classes.index(row["risk"]) for row in rows]),
         "credit-sample",
         codebook.classes,
         features=names,
-        scale=torch.tensor([codebook[name].scale or 0.0 for name in names], dtype=torch.float64),
+        scale=noise_scale(codebook, names),
+        codebook=codebook,
     )
-    data.codebook = codebook
-    return data
 
 
 def open_sample(typed: Options) -> Arrays:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from attribound.data.base import Dataset
+from attribound.data.cells import Cells
 from attribound.data.cifar import read_cifar10
 from attribound.data.csv import open_csv
 from attribound.data.folder import open_folder
@@ -55,8 +56,8 @@ READERS: Registry[Reader] = Registry(
         "cifar10": Reader("cifar10:DIR", lambda typed: read_cifar10(typed.where, typed.split), splits=True),
         "folder": Reader("folder:DIR[?size=N&crop=none]", open_folder, ("size", "channels", "crop", _OWN_CODE)),
         "npz": Reader("npz:FILE[?range=any]", open_npz, ("range",)),
-        "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE]", open_csv, TABLE_OPTIONS),
-        "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE]", open_parquet, TABLE_OPTIONS),
+        "csv": Reader("csv:FILE[?label=COLUMN&scale=FILE&codebook=FILE]", open_csv, TABLE_OPTIONS),
+        "parquet": Reader("parquet:FILE[?label=COLUMN&scale=FILE&codebook=FILE]", open_parquet, TABLE_OPTIONS),
     },
 )
 """Every format; a new one adds a file and a line here, or `register_reader` from outside (docs/extend/reader.md)."""
@@ -68,11 +69,17 @@ def register_reader(name: str, reader: Reader) -> Reader:
     return READERS.register(name, reader)
 
 
-def open_data(spec: str, split: str = "test") -> Dataset:
-    """The data set of a spec; `split` ("train" or "test") matters where the format has both."""
+def open_data(spec: str, split: str = "test", cells: Cells | None = None) -> Dataset:
+    """The data set of a spec.
+
+    Args:
+        spec: what was typed.
+        split: "train" or "test", where the format has both.
+        cells: how cells of tables are read; None: as numbers.
+    """
     kind, reader = _reader(spec)
     where = spec if reader.embedded else spec.removeprefix(f"{kind}:")
-    return reader.open(Options.parse(where, split, reader.options))
+    return reader.open(Options.parse(where, split, reader.options).with_cells(cells or Cells()))
 
 
 def runs_code(spec: str) -> bool:

@@ -11,13 +11,15 @@ from typing import final
 import numpy as np
 import torch
 
+from attribound.codebook import Codebook
 from attribound.data.arrays import Arrays
+from attribound.data.cells import Cells
 from attribound.data.options import Options
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.file_quota import shown
 
 _WHOLE = re.compile(r"\d{1,9}(?:\.0*)?", re.ASCII)
-TABLE_OPTIONS = ("label", "id", "classes", "drop", "columns", "scale", "standardise")
+TABLE_OPTIONS = ("label", "id", "classes", "drop", "columns", "codebook", "scale", "standardise")
 
 
 @final
@@ -53,8 +55,8 @@ class Columns:
 
 
 Choose = Callable[[Path, Sequence[str]], Columns]
-ReadTable = Callable[[Path, Choose], Table]
-"""From a file, and a choice among the names of its columns, to a table."""
+ReadTable = Callable[[Path, Choose, Cells], Table]
+"""From a file, a choice among the names of its columns, and how cells are read, to a table."""
 
 
 def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
@@ -63,6 +65,7 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
     `label=COLUMN` names the labels and `classes=A,B` their order; `id=COLUMN` names the rows; `drop=A,B` leaves
     columns out, `columns=A,B` takes these in this order. `scale=FILE` learns
     each column's standard deviation from another table as the unit of noise, inputs keep their own units;
+    `codebook=FILE` states titles, units, scales and the words of categories;
     `standardise=FILE` also rescales the inputs to mean 0 and deviation 1, for models that were trained so.
     """
     if typed.text("scale") and typed.text("standardise"):
@@ -71,16 +74,19 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         raise ArgumentError("expected ?drop= or ?columns=, not both")
     asked = Asked(typed.text("label"), typed.text("id"), typed.words("drop"), tuple(typed.words("columns")))
     chosen = partial(_chosen, asked=asked)
-    table = read(Path(typed.where), chosen)
-    values, scale = table.values, None
+    codebook = Codebook.of(typed.text("codebook"))
+    cells = typed.cells.with_words({name: one.words for name, one in codebook.columns.items() if one.words})
+    table = read(Path(typed.where), chosen, cells)
+    values, scale = table.values, noise_scale(codebook.check(table.names), table.names)
     if source := typed.text("scale") or typed.text("standardise"):
         ordered = not typed.text("columns")
-        mean, deviation = _moments(read(Path(source), partial(_the_same, names=table.names, ordered=ordered)))
+        same = partial(_the_same, names=table.names, ordered=ordered)
+        mean, deviation = _moments(read(Path(source), same, cells), cells)
         if typed.text("scale"):
             scale = torch.from_numpy(deviation.astype(np.float64))
         else:
             values = (values - mean) / deviation
-    numbers, classes = _classes(table, typed.words("classes"))
+    numbers, classes = _classes(table, typed.words("classes") or codebook.classes)
     return Arrays(
         torch.from_numpy(values.astype(np.float32)),
         numbers,
@@ -88,9 +94,19 @@ def open_table(typed: Options, read: ReadTable, kind: str) -> Arrays:
         classes,
         features=table.names,
         scale=scale,
+        codebook=codebook,
         problems=table.problems,
+        exact=values,
         names=table.ids,
     )
+
+
+def noise_scale(codebook: Codebook, names: Sequence[str]) -> torch.Tensor | None:
+    """The units of noise that a codebook states: categories and fixed columns get none; None if it states none."""
+    scales = codebook.scales(names)
+    if scales is None:
+        return None
+    return torch.from_numpy(np.where([bool(codebook[name].words) for name in names], 0.0, scales))
 
 
 @final
@@ -120,7 +136,7 @@ def _chosen(path: Path, names: Sequence[str], *, asked: Asked) -> Columns:
 
 
 def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str], ordered: bool) -> Columns:
-    """The columns of the data; in another order than there, if nobody stated one, the model's is not known."""
+    """The columns of the data; in another order than there, unless one was stated, the model's is not known."""
     there = set(found)
     for name in names:
         if name not in there:
@@ -135,11 +151,13 @@ def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str], ordered
     return Columns(tuple(names))
 
 
-def _moments(learnt: Table) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each column, from the rows that are whole."""
-    whole = learnt.values[np.isfinite(learnt.values).all(axis=1)]
+def _moments(learnt: Table, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each column, from the rows that are whole; from all cells if some may lack."""
+    whole = learnt.values if cells.missing else learnt.values[np.isfinite(learnt.values).all(axis=1)]
     if len(whole) < 2:
         raise StoredDataError(f"{shown(learnt.path)} has {len(whole)} whole rows, expected at least 2 to learn a scale")
+    if cells.missing:
+        return column_moments(whole)
     deviation = whole.std(axis=0)
     for name, value in zip(learnt.names, deviation, strict=True):
         if not 0 < value < np.inf:
@@ -147,6 +165,14 @@ def _moments(learnt: Table) -> tuple[np.ndarray, np.ndarray]:
                 f"the column {name!r} of {shown(learnt.path)} is constant: leave it out, ?drop={name}"
             )
     return whole.mean(axis=0), deviation
+
+
+def column_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each column's cells that are not missing; 0 where there are none."""
+    known = np.isfinite(values)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, values, 0.0).sum(axis=0) / count
+    return mean, np.sqrt((np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / count)
 
 
 def _classes(table: Table, stated: Sequence[str]) -> tuple[torch.Tensor | None, tuple[str, ...]]:
@@ -164,11 +190,11 @@ def _classes(table: Table, stated: Sequence[str]) -> tuple[torch.Tensor | None, 
     return torch.tensor([numbers[label] for label in table.labels], dtype=torch.int64), names
 
 
-def check_numbers(table: Table) -> Table:
-    """The table, if every column holds a number somewhere; raises StoredDataError otherwise."""
+def check_numbers(table: Table, cells: Cells) -> Table:
+    """The table, if every column that must holds a number somewhere; raises StoredDataError otherwise."""
     if not len(table.values):
         raise StoredDataError(f"{shown(table.path)} has no rows")
-    empty = ~np.isfinite(table.values).any(axis=0)
+    empty = ~np.isfinite(table.values).any(axis=0) & (not cells.missing)
     if empty.any():
         name = table.names[int(empty.argmax())]
         raise StoredDataError(

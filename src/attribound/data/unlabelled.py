@@ -2,6 +2,7 @@
 
 from typing import final
 
+import numpy as np
 from torch import Tensor
 
 from attribound.data.base import Dataset
@@ -54,6 +55,10 @@ class Unlabelled(Dataset):
     def input(self, index: int) -> Tensor:
         """The other's."""
         return self.base.input(index)
+
+    def row(self, index: int) -> np.ndarray:
+        """The other's."""
+        return self.base.row(index)
 
     def label(self, index: int) -> None:
         """None has one."""

@@ -56,7 +56,7 @@ def in_precision(field: F, precision: str) -> F:
 
 
 def slow_here(precision: str, device: str | torch.device) -> str:
-    """A line that says so if a precision saves no time on a device; empty if it does or nobody knows.
+    """A line that says so if a precision saves no time on a device; empty if it does or that is unknown.
 
     An ArgumentError for float16 on a processor, which has no products in it.
     """

@@ -125,7 +125,7 @@ def _mapped(field: Field, spec: str, units: Sequence[float] | None, reference: s
 
 
 def default_maps(attribution: str) -> tuple[str, ...]:
-    """The shapes of a method's maps if nobody asks for others."""
+    """The shapes of a method's maps unless others are asked for."""
     return ("centred",) if _method(attribution) in _CAMS else ()
 
 

@@ -22,10 +22,7 @@ def threshold_moves(
     Columns are taken in random order, each moved anywhere that the rest of the budget allows, or left alone.
     """
     rows = np.tile([cells.values[cells.own] for cells in near], (count, 1))
-    limit = float(size.price(np.array([reach * _INSIDE if np.isfinite(reach) else np.inf]))[0])
-    if size.counts:
-        limit = reach - 0.5
-    left = np.full(count, limit)
+    left = np.full(count, _limit(size, reach))
     for column in rng.permutation(len(near)):
         cells = near[column]
         order = np.argsort(cells.distance, kind="stable")
@@ -56,3 +53,35 @@ def random_moves(
     whole = [move.whole for move in moves]
     step[:, whole] = np.trunc(step[:, whole])
     return np.where(units > 0, row + step, row)
+
+
+def coordinate_moves(near: Sequence[Cells], size: Size, *, reach: float) -> FloatArray:
+    """Every alternative of every single column within a reach, (points, columns)."""
+    row, limit = np.array([cells.values[cells.own] for cells in near]), _limit(size, reach)
+    points = [row]
+    for column, cells in enumerate(near):
+        inside = np.flatnonzero(size.price(cells.distance) < limit)
+        moved = np.tile(row, (len(inside), 1))
+        moved[:, column] = cells.values[inside]
+        points.extend(moved)
+    return np.array(points)
+
+
+def pair_moves(near: Sequence[Cells], size: Size, *, reach: float, count: int, rng: np.random.Generator) -> FloatArray:
+    """Two columns at once, each anywhere that the budget allows, (points, columns)."""
+    moving = [column for column, cells in enumerate(near) if len(cells.codes) > 1]
+    rows = np.tile([cells.values[cells.own] for cells in near], (count, 1))
+    if len(moving) < 2:
+        return rows
+    for place in range(count):
+        first, second = (int(one) for one in rng.choice(moving, 2, replace=False))
+        pair = [near[first], near[second]]
+        rows[place, [first, second]] = threshold_moves(pair, size, reach=reach, count=1, rng=rng)[0]
+    return rows
+
+
+def _limit(size: Size, reach: float) -> float:
+    """What a change strictly inside a reach may cost."""
+    if size.counts:
+        return reach - 0.5
+    return float(size.price(np.array([reach * _INSIDE if np.isfinite(reach) else np.inf]))[0])

@@ -1,6 +1,7 @@
 """What a model file says about itself beside its trees."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from attribound.errors import StoredDataError
 from attribound.forests.ensemble import Missing
@@ -20,6 +21,7 @@ class Described:
         decides: as in `Ensemble`.
         ends: the number of trees after each boosting round.
         best_rounds: what early stopping would keep, if the file says so.
+        words: by column, its categories in the order of their numbers, where the file names them.
         splits: by tree of LightGBM, each split's left child, right child and bits of decision.
     """
 
@@ -31,6 +33,7 @@ class Described:
     ends: tuple[int, ...]
     best_rounds: int | None
     splits: tuple[Splits, ...] = ()
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def named(names: tuple[str, ...], columns: int) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """A tree ensemble as plain arrays: what every reader makes and everything else reads."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -117,6 +118,7 @@ class Ensemble:
         decides: `sides` (one score, two classes), `classes` (one score each), or `values` (regression).
         best_rounds: the rounds that early stopping would keep, if the file says so.
         rounds: the boosting rounds in use.
+        words: by column, its categories in the order of their numbers, where the model names them.
         known: by column, categories that the model tells from unknown ones though no split may name them.
     """
 
@@ -130,3 +132,4 @@ class Ensemble:
     rounds: int
     best_rounds: int | None = None
     known: tuple[IntArray, ...] = ()
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,6 +1,9 @@
 """`Forest`: one value for all tree ensembles."""
 
+import copy
 import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
@@ -63,6 +66,25 @@ class Forest:
     def names(self) -> tuple[str, ...]:
         """Of the columns."""
         return self._ensemble.names
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether the columns have numbers for names: the model was trained without names."""
+        return all(name in (f"column {place}", f"Column_{place}") for place, name in enumerate(self.names))
+
+    def renamed(self, names: Sequence[str]) -> "Forest":
+        """The same forest with other names of its columns."""
+        if len(names) != len(self.names) or len(set(names)) != len(names):
+            raise ArgumentError(f"expected {len(self.names)} different names of columns, got {len(names)}")
+        other = copy.copy(self)
+        other._ensemble = replace(self._ensemble, names=tuple(names))
+        other._axes = tuple(replace(axis, name=name) for axis, name in zip(self._axes, names, strict=True))
+        return other
+
+    @property
+    def words(self) -> Mapping[str, tuple[str, ...]]:
+        """By column, its categories in the order of their numbers, where the model names them."""
+        return self._ensemble.words
 
     @property
     def categorical(self) -> tuple[bool, ...]:

@@ -1,5 +1,7 @@
 """LightGBM's text files: what they say beside the trees, and whether their indices can be followed."""
 
+import json
+
 import numpy as np
 
 from attribound.errors import StoredDataError
@@ -7,6 +9,7 @@ from attribound.forests.described import Described, Splits, decides, named
 from attribound.forests.ensemble import BoolArray, Missing, tree_order
 from attribound.sanitise import printable
 
+_PANDAS = "pandas_categorical:"
 _MISSING = (Missing.AS_ZERO, Missing.WITH_ZERO, Missing.OWN)
 """LightGBM's types of missing cells, by number."""
 
@@ -38,7 +41,21 @@ def describe_lightgbm(text: str) -> Described:
         ends=tuple(range(each, len(trees) + 1, each)),
         best_rounds=None,
         splits=tuple(_splits(block) for block in blocks),
+        words=_words(text, fields.get("feature_infos", "").split(" "), named(names, columns)),
     )
+
+
+def _words(text: str, infos: list[str], names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Categories by column, as pandas named them: the file lists them for its columns of categories, in order."""
+    line = next((line for line in reversed(text.splitlines()) if line.startswith(_PANDAS)), f"{_PANDAS}null")
+    try:
+        lists = json.loads(line.removeprefix(_PANDAS)) or []
+        words = [tuple(printable(str(word)) for word in one) for one in lists]
+    except (ValueError, TypeError, RecursionError):
+        raise StoredDataError("expected a LightGBM model, got a file with broken categories") from None
+    listed = [name for name, info in zip(names, infos, strict=False) if not info.startswith("[") and info != "none"]
+    fits = len(listed) == len(words) and all(len(set(one)) == len(one) for one in words)
+    return dict(zip(listed, words, strict=True)) if fits else {}
 
 
 def _splits(block: dict[str, str]) -> Splits:

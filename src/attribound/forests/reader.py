@@ -18,7 +18,7 @@ from attribound.file_quota import reason
 from attribound.forests.described import Described, Splits
 from attribound.forests.ensemble import Ensemble, FloatArray, IntArray, Missing, Nodes
 from attribound.forests.lightgbm_file import describe_lightgbm
-from attribound.forests.xgboost_file import describe_xgboost
+from attribound.forests.xgboost_file import describe_xgboost, without_words
 
 SUFFIXES = (".json", ".ubj", ".txt")
 _BY_LIST = 2
@@ -41,6 +41,8 @@ def read_file(content: bytes, suffix: str, rounds: int | None) -> Ensemble:
         described = describe_lightgbm(_text(content))
     else:
         described = describe_xgboost(content, binary=suffix == ".ubj")
+        if described.words:  # treelite refuses files that name their categories
+            content, suffix = without_words(content, binary=suffix == ".ubj"), ".json"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about keys that treelite does not know
@@ -96,6 +98,7 @@ def _ensemble(model: Any, described: Described, rounds: int | None) -> Ensemble:
         decides=described.decides,
         rounds=rounds,
         best_rounds=described.best_rounds,
+        words=described.words,
     )
 
 

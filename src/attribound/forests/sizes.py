@@ -70,7 +70,7 @@ class Euclidean(Size):
 
 @final
 class Largest(Size):
-    """Each column by at most so many units."""
+    """Each column by at most this number of units."""
 
     name = "each"
 

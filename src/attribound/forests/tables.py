@@ -93,7 +93,7 @@ def whole_trees(trees: Sequence[Terms], near: Sequence[Cells]) -> list[Group]:
 
 
 def split_groups(groups: Sequence[Group], near: Sequence[Cells], most: int) -> list[Group]:
-    """The same in as few pieces as have at most so many cells, as far as leaves allow."""
+    """The same in the fewest pieces of at most this number of cells, as far as leaves allow."""
     pieces: list[Group] = []
     for terms, present in groups:
         if len(terms.paths.value) == 1 or np.prod([float(len(one)) for one in present]) <= most:

@@ -64,7 +64,8 @@ def statement(sheet: "Sheet", part: "Part") -> str:
     """What is to hold, and whether it does."""
     title = "" if part.reason is None else sheet.codebook.title(part.reason)
     if part.together.reach == 0:
-        return f"Nothing is proved about this: {part.words}. Another reason is as strong, up to rounding."
+        tie = " Another reason is as strong, up to rounding." if part.together.exact else ""
+        return f"Nothing is proved about this: {part.words}.{tie}"
     if sheet.keep == "first":
         return f"The first reason: {title}. It stays first, each change by itself:"
     if sheet.keep.startswith("stays:"):
@@ -126,6 +127,8 @@ def nearest(sheet: "Sheet", part: "Part") -> str:
     together = part.together
     if math.isinf(together.reach):
         return "All together: no change of these columns takes it away, however large."
+    if together.reach == 0 and not together.exact:
+        return "No change is ruled out."
     size = round_down(together.reach, 0 if sheet.size == "count" else 3)
     found = changes(sheet, together.nearest)
     if together.exact:
@@ -181,8 +184,8 @@ def limits(sheet: "Sheet") -> list[str]:
         lines.append(f"Not changed: {', '.join(fixed)}.")
     return [
         *lines,
-        "Exact: every value of these columns was accounted for, none was sampled. It holds for this model and this "
-        "applicant's other answers as they are. It does not say that the model is right.",
+        "Exact: every value of these columns was accounted for, none was sampled. It holds for this model and "
+        f"this {sheet.codebook.noun}. It does not say that the model is right.",
     ]
 
 

@@ -1,6 +1,7 @@
 """XGBoost's files, JSON and UBJSON: what they say beside the trees, and whether their indices can be followed."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,32 @@ from attribound.sanitise import printable
 def describe_xgboost(content: bytes, *, binary: bool) -> Described:
     """Read an XGBoost file, JSON or UBJSON."""
     try:
-        learner = (ubjson.decode(content) if binary else json.loads(content, object_pairs_hook=_once))["learner"]
+        learner = _document(content, binary=binary)["learner"]
         booster = learner["gradient_booster"]
         return _from_learner(learner, booster, str(booster["name"]))
     except (KeyError, TypeError, ValueError, RecursionError, AttributeError) as error:
         if isinstance(error, StoredDataError):
             raise
         raise StoredDataError("expected an XGBoost model, got a file without its fields") from None
+
+
+def without_words(content: bytes, *, binary: bool) -> bytes:
+    """The file as JSON, its categories without their words."""
+    document = _document(content, binary=binary)
+    booster = document["learner"]["gradient_booster"]
+    model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
+    model["cats"] = {"enc": [], "feature_segments": [], "sorted_idx": []}
+    return json.dumps(document, default=_listed).encode()
+
+
+def _document(content: bytes, *, binary: bool) -> Any:
+    return ubjson.decode(content) if binary else json.loads(content, object_pairs_hook=_once)
+
+
+def _listed(array: Any) -> Any:
+    if not isinstance(array, np.ndarray):
+        raise StoredDataError(f"expected an XGBoost model, got {type(array).__name__} in it")
+    return array.tolist()
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -52,10 +72,40 @@ def _from_learner(learner: dict[str, Any], booster: dict[str, Any], kind: str) -
         decides=decides(str(learner["objective"]["name"])),
         ends=_ends(model, trees),
         best_rounds=None if best is None else int(best) + 1,
+        words=_words(model.get("cats", {}), named(names, columns)),
     )
 
 
-_BY_NODE = ("right_children", "split_indices", "split_conditions", "default_left", "sum_hessian", "base_weights")
+def _words(stored: dict[str, Any], names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Categories by column: texts are bytes with the places where each begins, numbers are listed."""
+    columns = list(stored.get("enc", ()))
+    if columns and len(columns) != len(names):
+        raise StoredDataError(f"expected categories of {len(names)} columns, got {len(columns)}")
+    return {name: words for name, one in zip(names, columns, strict=False) if (words := _column_words(one))}
+
+
+def _column_words(stored: dict[str, Any]) -> tuple[str, ...]:
+    values = [int(value) for value in stored["values"]]
+    if "offsets" in stored:
+        ends, text = [int(end) for end in stored["offsets"]], bytes(value & 0xFF for value in values)
+        words = [text[begin:end].decode() for begin, end in pairwise(ends)]
+    else:
+        words = [str(value) for value in values]
+    shown = tuple(map(printable, words))
+    if len(set(shown)) < len(shown):
+        raise StoredDataError("expected an XGBoost model, got one that names a category twice")
+    return shown
+
+
+_BY_NODE = (
+    "parents",
+    "right_children",
+    "split_indices",
+    "split_conditions",
+    "default_left",
+    "sum_hessian",
+    "base_weights",
+)
 
 
 def _check_trees(model: dict[str, Any], columns: int, sizes: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """A forest as a model: margins of rows, pinned by its file; no gradients."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
@@ -29,18 +30,34 @@ class ForestScores(nn.Module):
 
     Attributes:
         pinned_sha256: hash of the forest's file.
-        feature_names: of the columns, in their order.
+        feature_names: of the columns, in their order; empty if the model was trained without names.
     """
 
     def __init__(self, explainer: TreeShap) -> None:
         super().__init__()
         self.explainer = explainer
-        self.pinned_sha256, self.feature_names = explainer.forest.sha256, explainer.forest.names
+        self.pinned_sha256 = explainer.forest.sha256
+        self.feature_names = () if explainer.forest.unnamed else explainer.forest.names
         self.training = False
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(B, columns) to (B, K)."""
         return as_logits(self.explainer.scores(rows_of(inputs)), inputs)
+
+
+def shap_of(model: object, names: Sequence[str]) -> TreeShap:
+    """The SHAP values of a model that is a forest; columns without names take the data's.
+
+    Args:
+        model: the model.
+        names: the data's columns; empty if they have none.
+    """
+    if not isinstance(model, ForestScores):
+        raise ArgumentError(f"expected a forest (.json, .ubj, .txt), got {type(model).__name__}")
+    forest = model.explainer.forest
+    if names and len(names) != len(forest.names):
+        raise ArgumentError(f"expected the model's {len(forest.names)} columns, got {len(names)} in the data")
+    return TreeShap(forest.renamed(names)) if names and forest.unnamed else model.explainer
 
 
 def rows_of(inputs: Tensor) -> FloatArray:

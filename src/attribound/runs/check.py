@@ -82,7 +82,7 @@ def check_run(
 
     Args:
         path: the run.
-        resample: how many records to sample again. Whoever forged a run cannot know which.
+        resample: how many records to sample again. A forger cannot know which.
         opener: opens their subjects; the data are compared if records are sampled again or the user named the data.
         progress: called with (records sampled again, how many in all).
     """

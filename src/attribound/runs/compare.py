@@ -25,7 +25,7 @@ from attribound.runs.stored_maps import TINY, map_trouble, smoothed_map
 
 Drift = Literal["unchanged", "changed", "undecided", "unknown"]
 VERDICTS: tuple[Drift, ...] = ("changed", "undecided", "unknown", "unchanged")
-"""Whoever reads a comparison looks at what changed first."""
+"""What changed comes first, because readers look for it."""
 _STORED = 2.0**-23
 """Maps are stored in float32: no value is off by more than half of this part of itself."""
 _BROKEN = "is of a run with a certificate that an attack broke"

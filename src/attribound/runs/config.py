@@ -9,6 +9,7 @@ from attribound.bounds.budgets import Budget
 from attribound.certificates.statements.base import COSINES, EPSILONS
 from attribound.certificates.subject import Subject
 from attribound.errors import StoredDataError
+from attribound.tolerances.columns.record import PART, Asked
 
 _PINNED = frozenset({"reference"})
 """What the maps name by its hash."""
@@ -34,8 +35,10 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         bound: "unit", "clip:L", "proved:L" or "assumed:L".
         noise: "uniform:R" or "gaussian:S".
         units: what noise and epsilon count for each feature, where the data say it (`?scale=`); None: 1 for all.
+        words: of a forest, by column the categories that its file names; None: cells of a table are numbers.
         changes: specs of everyday changes. Without noise a run of tolerances, one record per input and change; with
             noise, which is then on their amounts, certificates about combinations of them.
+        columns: what is asked about the columns of a table: a run of exact tolerances, one record per row.
         scanned: how many of the changes are scanned, and share alpha.
         windows: half-widths of the scans' windows by the name of the change, in its unit, where not the default.
         against: what maps of scanned changes are compared with, "shown" or "plain".
@@ -70,7 +73,9 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bound: str = "unit"
     noise: str = "gaussian:0.5"
     units: tuple[float, ...] | None = None
+    words: dict[str, tuple[str, ...]] | None = None
     changes: tuple[str, ...] = ()
+    columns: Asked | None = None
     scanned: int = 0
     windows: dict[str, float] = {}
     against: Literal["shown", "plain"] = "shown"
@@ -117,18 +122,20 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def kind(self) -> str:
         """What the run's records are."""
+        if self.columns is not None:
+            return PART
         return "tolerance" if self.changes and not self.noise else "certify"
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts in which an input is dealt with: the names of the changes, or one part without a name."""
-        return tuple(spec.partition(":")[0] for spec in self.changes) if self.kind == "tolerance" else ("",)
+        return tuple(spec.partition(":")[0] for spec in self.changes) if self.kind != "certify" else ("",)
 
     @property
     def varied(self) -> tuple[str, str]:
         """What is done to inputs: a word for it, and what was typed."""
         changes = ", ".join(self.changes)
-        if self.kind == "tolerance":
+        if self.kind != "certify":
             return "changes", changes
         return "noise", f"{self.noise} on {changes}" if changes else self.noise
 

@@ -1,4 +1,4 @@
-"""Opening SQLite files that may come from anybody, lie on any medium and be written by somebody else."""
+"""Opening SQLite files that may come from anyone, lie on any medium and be written by another process."""
 
 import contextlib
 import sqlite3

@@ -12,6 +12,7 @@ from attribound.certification.reopen import Opener
 from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.hashes import input_hash
+from attribound.runs.job import cells_of
 from attribound.runs.store import Store
 
 
@@ -38,7 +39,7 @@ class DataCheck:
         config = store.config
         if not config.data_sha256:
             return None
-        source = opener.source(config.data)
+        source = opener.source(config.data, cells_of(config))
         labelled = any(one.label is not None for one in store.stored() if not isinstance(one, Failure))
         problems = []
         if source.sha256() != config.data_sha256:

@@ -14,6 +14,7 @@ from attribound.certificates.record import Failure, Record
 from attribound.errors import ArgumentError, AttriboundError
 from attribound.files import write_whole
 from attribound.rounding import exact_text, round_down
+from attribound.runs import columns_export
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.store import Store
@@ -123,6 +124,8 @@ def _as_text(value: Any) -> Any:
 
 def _latex(store: Store, rows: Rows) -> Iterator[str]:
     """A booktabs table of what each input was certified for, or of how far each change is proved."""
+    if store.config.columns is not None:
+        return columns_export.latex(store)
     return _latex_reaches(store) if store.config.kind == "tolerance" else _latex_certificates(store)
 
 

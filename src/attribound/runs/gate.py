@@ -23,6 +23,7 @@ from attribound.runs.records import Stored, input_of
 from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
+from attribound.tolerances.columns.record import ColumnsRecord
 
 Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
 
@@ -164,7 +165,7 @@ class Gate:
 
     @property
     def true_least(self) -> int:
-        """So many of these inputs are truly robust, with the confidence asked for."""
+        """The least number of these inputs that are truly robust, with the confidence asked for."""
         if self.counts.get("violated"):  # an assumption is false, or there is a bug: nothing follows from the others
             return 0
         return max(self.certified - false_most(self.inputs, self.alpha, self.asked.level), 0)
@@ -190,22 +191,31 @@ class Gate:
         """What was found, and what it says, in words."""
         asked, sure = self.asked, self.asked.sure
         word = "passed" if self.passed else "FAILED"
+        wanted = f"a share of {exact_text(asked.share)}" + (" of the population" if asked.population else "")
         found = [
-            f"{word}: {self.certified} of {self.inputs} inputs ({percent(self.share)}) are certified for {asked.words}"
-            f"; asked for: a share of {exact_text(asked.share)}" + (" of the population." if asked.population else "."),
-            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure}.",
+            f"{word}: {self._found}; asked for: {wanted}.",
+            f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure}."
+            if self.alpha
+            else f"These inputs: exact, for each of the {self.certified}; no probability is involved.",
             f"All such inputs: if these are an independent random sample, at least {percent(self.population)} of the "
             f"population they come from are truly robust, with confidence {sure}.",
         ]
         rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
         return [*found, *([f"Not certified: {rest}."] if rest else []), *(remark.text for remark in self._remarks())]
 
+    @property
+    def _found(self) -> str:
+        """What holds for how many."""
+        if self.config.columns is not None:
+            return f"for {self.certified} of {self.inputs} rows ({percent(self.share)}) {self.asked.words}"
+        return f"{self.certified} of {self.inputs} inputs ({percent(self.share)}) are certified for {self.asked.words}"
+
     def _remarks(self) -> list[Remark]:
         repeated = f"{self.repeated} record(s) repeat the input of another one, and count again here."
         return [
             *remarks.violated(self.counts.get("violated", 0)),
-            remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous),
-            *([] if self.config.kind == "tolerance" else [remarks.what_epsilon_counts(self.config.size)]),
+            *([remarks.what_alpha_means(self.alpha, self.inputs, self.config.simultaneous)] if self.alpha else []),
+            *([remarks.what_epsilon_counts(self.config.size)] if self.config.kind == "certify" else []),
             *([Remark(repeated, "warning")] if self.repeated else []),
             *(Remark(f"{claim}.", "warning") for claim in self.claims),
             *remarks.cautions_about([self.asked.cosine], self.chance, self.fidelity),
@@ -250,9 +260,11 @@ class Judging:
     def take(self, case: GatedInput, record: Stored) -> None:
         """Keep a case, and what counts for all inputs together."""
         self.cases.append(replace(case, input=input_of(record)))
-        if not isinstance(record, Failure):
+        if isinstance(record, Failure):
+            return
+        self.inputs.append(record.input_sha256)
+        if not isinstance(record, ColumnsRecord):  # those are exact, about the plain values
             self.alpha = max(self.alpha, record.alpha)
-            self.inputs.append(record.input_sha256)
             self.fidelities += [] if record.fidelity is None else [record.fidelity]
 
     def gate(self, store: Store, asked: Confident, *, maps: str) -> Gate:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attribound.certification.reopen import open_field, open_model
 from attribound.data import Dataset, Unlabelled, open_data
+from attribound.data.cells import Cells
 from attribound.errors import AttriboundError
 from attribound.fields.bounded import Bounded
 from attribound.hashes import model_hash
@@ -57,12 +58,18 @@ class Job:
         """The run's data, with no labels but the model's, and its field; an error if the model is another by now."""
         if self.opened is not None:
             return self.opened
-        data, config = self.heading or open_data(self.config.data), self.config
+        config = self.config
+        data = self.heading or open_data(config.data, cells=cells_of(config))
         model = _model(self, data.shape)
         sha256 = model_hash(model)
         if config.model_sha256 not in ("", sha256):
             raise AttriboundError(f"{config.model} has changed since the run was prepared: its hash differs")
         return Opened(data if self.labelled else Unlabelled(data), open_field(config.subject, model), sha256)
+
+
+def cells_of(config: RunConfig) -> Cells | None:
+    """How cells of a run's table are read; None: as numbers."""
+    return None if config.words is None else Cells(missing=True, words=config.words)
 
 
 def _model(job: Job, shape: Sequence[int]) -> nn.Module:

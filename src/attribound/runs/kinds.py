@@ -9,6 +9,10 @@ import msgspec
 
 from attribound.certificates.record import Failure
 from attribound.errors import StoredDataError
+from attribound.runs.columns_compare import ColumnsComparison, compare_columns
+from attribound.runs.columns_export import column_rows
+from attribound.runs.columns_proved import prove_columns
+from attribound.runs.columns_summary import ColumnsSummary, summarise_columns
 from attribound.runs.compare import Comparison, compare
 from attribound.runs.export import public_records
 from attribound.runs.store import Store
@@ -28,7 +32,7 @@ class Kind(ABC):
     """One kind of run."""
 
     @abstractmethod
-    def summarise(self, store: Store) -> Summary | ToleranceSummary:
+    def summarise(self, store: Store) -> Summary | ToleranceSummary | ColumnsSummary:
         """The run in numbers."""
 
     @abstractmethod
@@ -40,7 +44,7 @@ class Kind(ABC):
         """Derive every number anew, and make some records again."""
 
     @abstractmethod
-    def compare(self, first: Path, second: Path, cosine: float) -> Comparison | ReachComparison:
+    def compare(self, first: Path, second: Path, cosine: float) -> Comparison | ReachComparison | ColumnsComparison:
         """Two runs over the same inputs."""
 
 
@@ -81,7 +85,25 @@ class _Tolerances(Kind):
         return compare_tolerances(first, second)
 
 
-_KINDS: dict[str, Kind] = {"certify": _Certificates(), "tolerance": _Tolerances()}
+@final
+class _Columns(Kind):
+    def summarise(self, store: Store) -> ColumnsSummary:
+        return summarise_columns(store)
+
+    def rows(self, store: Store) -> Iterator[dict[str, Any]]:
+        for one in prove_columns(store.columns(), store.config):
+            yield column_rows(one)
+
+    def check(self, path: Path, resample: int, opener: "Opener", progress: Progress) -> "RunCheck":
+        from attribound.runs.columns_check import check_columns_run
+
+        return check_columns_run(path, resample=resample, opener=opener, progress=progress)
+
+    def compare(self, first: Path, second: Path, cosine: float) -> ColumnsComparison:
+        return compare_columns(first, second)
+
+
+_KINDS: dict[str, Kind] = {"certify": _Certificates(), "tolerance": _Tolerances(), "columns": _Columns()}
 
 
 def kind_of(*paths: Path) -> Kind:

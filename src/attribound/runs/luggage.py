@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import final
 
 import msgspec
+import torch
 from torch import Tensor
 
 from attribound.certificates.subject import Subject
@@ -15,6 +16,7 @@ from attribound.data import Dataset
 from attribound.errors import StoredDataError
 from attribound.runs.config import RunConfig
 from attribound.runs.tasks import Given, Task
+from attribound.tolerances.columns.record import PART
 
 
 @final
@@ -66,7 +68,9 @@ def give(task: Task, data: Dataset) -> Task:
     name = data.input_name(task.item)
     try:
         # A copy: what is a view of all inputs would take them all along.
-        given = Given(data.input(task.item).clone(), data.label(task.item), name)
+        table = task.part == PART  # rows of tables travel as they are written, in float64
+        x = torch.from_numpy(data.row(task.item).copy()) if table else data.input(task.item).clone()
+        given = Given(x, data.label(task.item), name)
     except StoredDataError as error:
         given = Given(None, None, name, str(error))
     return replace(task, given=given)

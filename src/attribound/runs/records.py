@@ -3,18 +3,24 @@
 from attribound.certificates import record as certificate
 from attribound.certificates.record import Failure, Record
 from attribound.tolerances import record as tolerance
+from attribound.tolerances.columns import record as columns
+from attribound.tolerances.columns.record import ColumnsRecord
 from attribound.tolerances.record import ToleranceRecord
 
-Stored = Record | ToleranceRecord | Failure
+Stored = Record | ToleranceRecord | ColumnsRecord | Failure
 
 
 def encode(record: Stored) -> bytes:
     """The record as JSON, sealed."""
+    if isinstance(record, ColumnsRecord):
+        return columns.encode(record)
     return tolerance.encode(record) if isinstance(record, ToleranceRecord) else certificate.encode(record)
 
 
 def decode(text: str | bytes, name: str) -> Stored:
     """The record in a stored text; a StoredDataError that names the file if it is none."""
+    if columns.is_columns(text):
+        return columns.decode(text, name)
     return tolerance.decode(text, name) if tolerance.is_tolerance(text) else certificate.decode(text, name)
 
 

@@ -9,7 +9,7 @@ from attribound.rounding import confidence, exact_text, round_down, round_up
 
 Level = Literal["note", "warning", "alarm"]
 _NAMED = 5
-"""So many items are named."""
+"""How many items are named."""
 
 
 @final

@@ -20,7 +20,7 @@ from attribound.certification.arguments import check_field, check_target, class_
 from attribound.certification.reopen import behind_denoiser, open_field, together_of
 from attribound.certification.suspicions import bright_pixels, check_columns, check_returned, returned_by
 from attribound.changes.together import Together
-from attribound.data import Dataset, Unlabelled, fitted, label_doubt, open_data
+from attribound.data import Dataset, Unlabelled, cells_for, fitted, label_doubt, open_data, scale_for
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.fields import names_code
 from attribound.fields.base import check_output, innermost
@@ -165,13 +165,13 @@ class OpenedRun:
 
 def open_run(config: RunConfig, *, trust: bool, say: Callable[[str], None]) -> OpenedRun:
     """Open model and data, and fit one to the other."""
-    data = open_data(config.data)
-    units = units_of(data.scale)
     plain = load_model(config.model, config.arch, trust=trust)
-    spec, data, note = fitted(config.data, data, plain)
+    cells = cells_for(plain)
+    spec, data, note = fitted(config.data, open_data(config.data, cells=cells), plain)
+    units = None if config.together else units_of(scale_for(data, plain))
     if note:
         say(note)
-    config = msgspec.structs.replace(config, data=spec, units=None if config.together else units)
+    config = msgspec.structs.replace(config, data=spec, units=units, words=cells and dict(cells.words))
     model = behind_denoiser(plain, config.subject, data.shape)
     try:
         model = model.to(config.device)
@@ -202,7 +202,7 @@ def close_run(opened: OpenedRun, *, trust: bool, say: Callable[[str], None]) -> 
             config.model, config.arch, own=config.attribution if names_code(config.attribution) else ""
         ),
     }
-    # As many as there are: whoever checks the run compares its records with this number.
+    # As many as there are: a check of the run compares its records with this number.
     items = None if config.items is None else min(config.items, len(data))
     full = msgspec.structs.replace(config, items=items, **hashes)
     if full.batch is None and (x := first_input(data, config.device)) is not None:

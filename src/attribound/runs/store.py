@@ -5,7 +5,7 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -21,6 +21,8 @@ from attribound.runs.config import RunConfig
 from attribound.runs.connection import SCHEMA, UNREADABLE, connect, locked, why
 from attribound.runs.records import Stored, decode, encode, part_of
 from attribound.runs.tasks import Outcome
+from attribound.tolerances.columns.finding import ColumnsFinding
+from attribound.tolerances.columns.record import ColumnsRecord, is_columns
 from attribound.tolerances.record import ToleranceRecord, is_tolerance
 
 S = TypeVar("S", bound=Stored)
@@ -28,8 +30,10 @@ FORMAT = 3
 _FILE, _LOCK = "run.sqlite", "lock.sqlite"
 _MOST_NUMBERS = 50_000_000
 """A stored picture never has more values than this: a small file may not unpack into all memory."""
+_Kind = TypeVar("_Kind", ToleranceRecord, ColumnsRecord)
+_Found = TypeVar("_Found")
 _PATIENCE_SECONDS = 30.0
-"""No single row takes longer to find; whoever made it so means no good."""
+"""Abort queries slower than this: only a malicious file needs them."""
 
 
 def is_run(path: Path) -> bool:
@@ -93,7 +97,7 @@ class Store:
         """Open a run of certificates for reading only; it may be running."""
         store = cls.read_any(path)
         try:
-            if store.config.kind == "tolerance":
+            if store.config.kind != "certify":
                 raise StoredDataError(
                     f"{path} is a run of tolerances, and this is about certificates: show, export, verify, gate "
                     "--change and compare read it"
@@ -182,6 +186,12 @@ class Store:
             for name, values in pictures.items():
                 self._add_picture(finding.item, name, values)
 
+    def add_columns_finding(self, item: int, found: Sequence[ColumnsFinding]) -> None:
+        """Store what attacks found on the statements about one row."""
+        with self._writing():
+            text = msgspec.json.encode(found).decode()
+            self._connection.execute("INSERT OR REPLACE INTO findings VALUES (?, ?)", (item, text))
+
     def note(self, key: str, value: Any) -> None:
         """Remember a fact about the run."""
         with self._writing():
@@ -201,6 +211,11 @@ class Store:
     def config(self) -> RunConfig:
         """The run's configuration."""
         return RunConfig.from_json(self._get("config") or {}, str(self.path))
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The file, opened."""
+        return self._connection
 
     @property
     def file(self) -> Path:
@@ -228,17 +243,25 @@ class Store:
             yield one
 
     def unchecked(self) -> Iterator[Record | Failure]:
-        """The same, for whoever looks at the evidence of many records at once."""
+        """The same, to look at the evidence of many records at once."""
         for item, part, text in self._select("SELECT item, part, record FROM records ORDER BY item, part"):
-            if is_tolerance(text):
+            if is_tolerance(text) or is_columns(text):
                 raise StoredDataError(f"{self.path} holds a tolerance among its certificates (item {item})")
             yield self._in_place(item, part, parse(text, f"item {item} of {self.path}"))
 
     def tolerances(self) -> Iterator[ToleranceRecord | Failure]:
         """All records of a run of tolerances."""
+        yield from self._only(ToleranceRecord)
+
+    def columns(self) -> Iterator[ColumnsRecord | Failure]:
+        """All records of a run of column tolerances."""
+        yield from self._only(ColumnsRecord)
+
+    def _only(self, kind: type[_Kind]) -> Iterator[_Kind | Failure]:
+        """All records, if they are of one kind or failures."""
         for one in self.stored():
-            if isinstance(one, Record):
-                raise StoredDataError(f"{self.path} holds a certificate among its tolerances (item {one.item})")
+            if not isinstance(one, (kind, Failure)):
+                raise StoredDataError(f"{self.path} holds a record of another kind (item {one.item})")
             yield one
 
     def texts(self) -> Iterator[str]:
@@ -253,10 +276,17 @@ class Store:
 
     def findings(self) -> dict[int, Finding]:
         """What attacks found, by item."""
-        found: dict[int, Finding] = {}
+        return self._findings(Finding)
+
+    def columns_findings(self) -> dict[int, list[ColumnsFinding]]:
+        """What attacks found on statements about rows, by item."""
+        return self._findings(list[ColumnsFinding])
+
+    def _findings(self, kind: type[_Found]) -> dict[int, _Found]:
+        found: dict[int, _Found] = {}
         for item, text in self._select("SELECT item, finding FROM findings ORDER BY item"):
             try:
-                found[int(item)] = msgspec.json.decode(text, type=Finding)
+                found[int(item)] = msgspec.json.decode(text, type=kind)
             except (msgspec.MsgspecError, TypeError, UnicodeDecodeError) as error:
                 raise StoredDataError(f"{self.path} holds a broken finding (item {item}): {error}") from None
         return found
@@ -309,31 +339,3 @@ class Store:
             return None if row is None else json.loads(row[0])
         except (*UNREADABLE, ValueError, TypeError, RecursionError) as error:
             raise StoredDataError(f"{self.path} is not a run: its {key} cannot be read: {reason(error)}") from None
-
-
-def copy_run(source: Path, out: Path) -> int:
-    """Copy a run with SQLite's own backup, which is whole also while the run is written; returns the record count."""
-    with Store.read_any(source) as store:
-        try:
-            if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-                raise StoredDataError(f"expected a new folder for the copy, but {out} exists")
-            out.mkdir(parents=True, exist_ok=True)
-            return _back_up(store._connection, out / _FILE)
-        except OSError as error:
-            raise StoredDataError(f"cannot write {out}: {error.strerror or error}") from None
-
-
-def _back_up(connection: sqlite3.Connection, file: Path) -> int:
-    """All or nothing: half a copy is removed again, with its folder."""
-    try:
-        with contextlib.closing(sqlite3.connect(file)) as target:
-            connection.backup(target)
-            target.execute("PRAGMA journal_mode=DELETE")
-            return int(target.execute("SELECT count(*) FROM records").fetchone()[0])
-    except BaseException as error:
-        for path in file.parent.iterdir():
-            path.unlink()
-        file.parent.rmdir()
-        if isinstance(error, sqlite3.Error):
-            raise StoredDataError(why(file.parent, error)) from None
-        raise

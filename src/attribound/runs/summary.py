@@ -101,7 +101,7 @@ def summarise(store: Store) -> Summary:
 
 
 class Tally:
-    """Running lists over the records of one run, for whoever reads them anyway."""
+    """Running lists over the records of one run, filled while they are read."""
 
     def __init__(self, config: RunConfig) -> None:
         keys = [exact_text(cosine) for cosine in config.cosines]
@@ -189,7 +189,7 @@ def _note(notes: list[dict[str, Any]], record: Record | Failure, message: str) -
 
 
 def _orders(stated: Sequence[tuple[StatedReason, ...]]) -> dict[str, Any] | None:
-    """Medians over inputs: up to which epsilon at least so many reasons stay, and all of them in their order."""
+    """Medians over inputs: up to which epsilon at least 1, 2, ... reasons stay, and all of them in their order."""
     if not stated:
         return None
     most = max(map(len, stated))
@@ -199,7 +199,7 @@ def _orders(stated: Sequence[tuple[StatedReason, ...]]) -> dict[str, Any] | None
         for count in range(most, 0, -1)
     }
     ordered = [min([one.stays for one in reasons] + [one.leads for one in reasons[:-1]]) for reasons in stated]
-    return {"reasons": most, "stay": stay, "in_order": lower_quantile(ordered, 0.5)}
+    return {"reasons": most, "inputs": len(stated), "stay": stay, "in_order": lower_quantile(ordered, 0.5)}
 
 
 def _mean(values: Sequence[float]) -> float | None:

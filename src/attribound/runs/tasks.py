@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 COMPARED = 24
-"""The maps of so many inputs are kept in any case: the cosines between them are the run's chance level."""
+"""The maps of this number of inputs are always kept: the cosines between them are the run's chance level."""
 FILMED = 24
-"""Film strips of tolerances are kept of so many inputs at most: a page holds no more."""
+"""Film strips of tolerances are kept of at most this number of inputs: a page holds no more."""
 
 
 @final

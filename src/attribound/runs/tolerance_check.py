@@ -35,7 +35,7 @@ def check_tolerances(
         data = DataCheck.of(store, opener) if resample or opener.names_data else None
         eligible = _check_records(store, found, data)
         found.whole += counted(store, data)
-        found.remarks += _unfinished(store, found.records)
+        found.remarks += unfinished(store, found.records)
         chosen = random.SystemRandom().sample(eligible, min(resample, len(eligible)))
         found.resampled, found.eligible = len(chosen), len(eligible)
         for number, (item, part) in enumerate(sorted(chosen)):
@@ -67,7 +67,8 @@ def _check_records(store: Store, found: RunCheck, data: DataCheck | None) -> lis
     return fine
 
 
-def _unfinished(store: Store, records: int) -> list[str]:
+def unfinished(store: Store, records: int) -> list[str]:
+    """A line about records that are missing, if any are."""
     inputs = store.recall("inputs")
     expected = inputs * len(store.config.parts) if isinstance(inputs, int) else records
     if records >= expected:

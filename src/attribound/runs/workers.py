@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+from attribound.runs.columns_work import Searching
 from attribound.runs.job import Job
 from attribound.runs.tolerating import Tolerating
 from attribound.runs.work import Work, Worker
 
-_WORKERS: dict[str, Callable[[Job], Work]] = {"certify": Worker, "tolerance": Tolerating}
+_WORKERS: dict[str, Callable[[Job], Work]] = {"certify": Worker, "tolerance": Tolerating, "columns": Searching}
 
 
 def worker_of(job: Job) -> Work:

@@ -16,7 +16,7 @@ MOST_CELLS = 1024
 
 _THRESHOLDS = 200
 _BELOW, _ABOVE = 6.0, 4.0
-"""Thresholds reach so many of the pilot's standard deviations below and above the pilot's mean."""
+"""Thresholds reach this number of the pilot's standard deviations below and above its mean."""
 
 _LEAST_SPREAD = 1e-6
 """Of the largest difference: draws without any spread still need thresholds that differ."""

@@ -20,7 +20,7 @@ from attribound.sampling.witness import Witness
 Progress = Callable[[int, int], None]
 
 PILOT = 5
-"""One in so many draws is the pilot's."""
+"""One in this number of draws is the pilot's."""
 
 _CHUNK_ROWS = 256
 _CHUNK_NUMBERS = 2**24

@@ -1,4 +1,4 @@
-"""Make a change again: every alternative, or the very draws of a scan; compare up to a stated rounding."""
+"""Make a change again: every alternative, or the same draws of a scan; compare up to a stated rounding."""
 
 import math
 from dataclasses import replace

@@ -94,7 +94,7 @@ class Asker:
             batch: most rows per model call.
             classes: names of the classes, so that a target may be a name.
             subject: how the model and the data were named, for the records.
-            model_sha256: the model's hash, from who has just taken it; None: it is taken here.
+            model_sha256: the model's hash, if it was just taken; None: it is taken here.
         """
         self.field = check_field(field)
         self.changes = {change.name: change for change in changes}

@@ -49,7 +49,7 @@ class Evidence(ABC):
     @property
     @abstractmethod
     def draws(self) -> int:
-        """At least so many maps were computed."""
+        """The least number of maps that were computed."""
 
 
 @final

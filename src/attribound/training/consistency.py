@@ -36,7 +36,7 @@ class OneSided(Objective):
     """Consistency at two thirds of the cost: the second gradient is held fixed.
 
     Both draws have the same law, so the slope of the mean angle is twice the mean slope in the first draw alone: the
-    same training on average, from noisier steps. Second derivatives, the dear part, are needed for one copy only.
+    same training on average, from noisier steps. Second derivatives, the expensive part, are needed for one copy only.
     """
 
     noise: Noise

@@ -40,7 +40,7 @@ def fit(
         schedule: how long and how fast.
         report: called after each epoch with its number and mean loss; returning True stops the training there.
         checkpoint: file for the state, saved after each epoch and every half minute. If it exists, training goes on
-            from it and ends with the very weights of an uninterrupted run.
+            from it and ends with exactly the weights of an uninterrupted run.
         progress: called with (what, steps done, steps in all) of the current epoch.
     """
     generator = torch.Generator().manual_seed(schedule.seed)

@@ -97,7 +97,7 @@ def share_threshold(grid: Grid, floor: float = 0.5) -> float:
 
 
 def share_proved(hits: FloatArray, bets: FloatArray, draws: int, grid: Grid, alpha: float, floor: float = 0.5) -> Marks:
-    """(J,) where these bets on so many hits of so many draws prove the share."""
+    """(J,) where these bets on the hits among the draws prove the share."""
     threshold = share_threshold(grid, floor)
     wealth = hits * np.log1p(bets * (1 - threshold)) + (draws - hits) * np.log1p(-bets * threshold)
     return np.asarray(wealth > math.log(sides(grid) / alpha) + ROUNDING)

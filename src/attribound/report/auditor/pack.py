@@ -1,4 +1,4 @@
-"""The pack of evidence: a run with everything that somebody else needs to check it, and sums over every file."""
+"""The pack of evidence: a run with everything that others need to check it, and sums over every file."""
 
 import hashlib
 import io
@@ -19,7 +19,7 @@ from attribound.report.auditor.card import model_card
 from attribound.report.auditor.page import render
 from attribound.report.shared import wording
 from attribound.runs import Store
-from attribound.runs.store import copy_run
+from attribound.runs.copies import copy_run
 
 SUMS = "SHA256SUMS"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -49,8 +49,8 @@ audit.html, model-card.md and versions.json are not derived anew: only their sum
 whoever made this pack wrote, as they wrote verify.py. Keep the sum of SHA256SUMS elsewhere; where you do not trust the
 pack, run your own `attribound verify run` and make the pages anew with `attribound report run --audience auditor`.
 
-Sums and seals find accidents. Whoever can write them can write false ones: only sampling again, with the model and the
-data (`attribound verify run --resample 3`), shows that a record is true.
+Sums and seals find accidents. Anyone who can write them can write false ones: only sampling again, with the model and
+the data (`attribound verify run --resample 3`), shows that a record is true.
 """
 
 

@@ -26,7 +26,7 @@ from attribound.rounding import degrees, exact_text, in_units, round_down, round
 from attribound.runs import Store, remarks
 
 MOST_ROWS, MOST_EXAMPLES = 300, 6
-"""So many records are listed and so many drawn; the evidence pack holds all."""
+"""How many records are listed and how many are drawn; the evidence pack holds all."""
 _FEATURES = 10
 _HEADINGS = {"certified": "Proved", "assumed": "Would follow from a guess", "claimed": "Claimed, not to be trusted"}
 _TRUST = {"hot": "proved among the largest", "cold": "proved not among the largest", "open": "unproved", "": ""}
@@ -229,7 +229,7 @@ def _attacked(audit: Audit) -> list[str]:
 
 
 def _unknown(audit: Audit) -> list[str]:
-    """What nobody may conclude from this run."""
+    """What may not be concluded from this run."""
     run, total = audit.run, audit.run.summary.total
     left = total - audit.proved
     found = [f"{left} of {total} {audit.noun}s: not proved, which does not mean that it is false."] if left else []

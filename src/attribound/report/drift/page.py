@@ -17,7 +17,7 @@ from attribound.runs.markdown import escaped, table
 from attribound.runs.store import Store
 
 MOST_ROWS, MOST_PICTURES = 2_000, 24
-"""So many pairs stand in the page's table and so many are drawn: what changed first."""
+"""How many pairs the page's table holds and how many are drawn: what changed first."""
 _BUDGET = 24_000
 _FEATURES = 6
 

@@ -12,7 +12,7 @@ from attribound.runs.markdown import escaped, table
 from attribound.runs.tolerance_compare import ReachComparison, ReachPair
 
 MOST_ROWS = 1_000
-"""So many pairs stand in the page's table: what shrank first."""
+"""How many pairs the page's table holds: what shrank first."""
 _MOST_LINES = 50
 _FACTS = ("model", "data", "attribution", "maps", "changes", "bound", "samples", "alpha", "seed", "model_sha256")
 

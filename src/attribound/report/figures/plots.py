@@ -28,7 +28,7 @@ MAP_COLOURS = "RdBu_r"
 _OURS, _PAPER, _BORDER = "#0b5fa5", "#b35806", "#555555"
 _BARS = 15
 _WIDEST = 5
-"""So many panels fit side by side."""
+"""How many panels fit side by side."""
 _WIDTHS = {"image": 1.0, "curve": 1.7, "bars": 1.5}
 
 Array = npt.ArrayLike

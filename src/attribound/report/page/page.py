@@ -12,6 +12,7 @@ from attribound.report.shared.collect import Collected, collect
 from attribound.report.shared.details import details
 from attribound.report.shared.legend import legend_of
 from attribound.report.shared.quantiles import drawn_cosines, quantiles
+from attribound.report.shared.reasons import headline
 from attribound.report.shared.templating import embedded, fill
 from attribound.report.shared.verdict import Verdict, judge
 from attribound.rounding import degrees, exact_text, round_down
@@ -63,6 +64,7 @@ def _words(run: Collected, verdict: Verdict, noun: str) -> dict[str, Any]:
         "config": run.config,
         "version": "" if run.first is None else run.first.versions.get("attribound", ""),
         "verdict": verdict,
+        "reasons": headline(run, noun),
         "answerable": run.proofs.scale.count > 0,
         "total": run.summary.total,
         "kept": len(run.kept),

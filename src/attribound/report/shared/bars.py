@@ -6,6 +6,7 @@ from typing import final
 
 import numpy as np
 
+from attribound.rounding import with_commas
 from attribound.tolerances.evidence import Interval
 
 _APART = 12.0
@@ -83,8 +84,8 @@ class Bar:
     def ticks(self) -> list[Tick]:
         """The ends of the range tried, and no change where there is room for it."""
         first, last, middle = self.stops[0], self.stops[-1], self.place(self.zero)
-        shown = [Tick(f"{self.zero:.4g}", f"{middle:.2f}", "middle")] if _APART <= middle <= 100 - _APART else []
-        return [Tick(f"{first:.4g}", "0", "first"), *shown, Tick(f"{last:.4g}", "100", "last")]
+        shown = [Tick(_short(self.zero), f"{middle:.2f}", "middle")] if _APART <= middle <= 100 - _APART else []
+        return [Tick(_short(first), "0", "first"), *shown, Tick(_short(last), "100", "last")]
 
     @property
     def spoken(self) -> str:
@@ -93,3 +94,8 @@ class Bar:
         breaks = f" Found to break at {' and '.join(found)} {self.unit}." if found else ""
         tried = f"Tried from {self.stops[0]:.4g} to {self.stops[-1]:.4g} {self.unit}."
         return f"{self.title}: {self.text}{breaks} {tried}"
+
+
+def _short(value: float) -> str:
+    """Four digits: 13,760 and 0.25."""
+    return with_commas(float(f"{value:.4g}"))

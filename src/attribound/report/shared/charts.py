@@ -63,7 +63,7 @@ class Attacked:
         return text
 
     def chart(self) -> dict[str, Any]:
-        """Steps of both shares over epsilon. A change that nobody tried is never called not broken."""
+        """Steps of both shares over epsilon. A change that was not tried is never called not broken."""
         known = [one for one in self.broken if one is not None]
         top = 1.08 * max([*self.proved, *known, 1e-9])
         grid = np.linspace(0.0, top, _POINTS)

@@ -26,9 +26,9 @@ from attribound.runs import RunConfig, Store, Summary
 from attribound.runs.summary import chance_level
 
 MOST_ROWS, SOME_ROWS = 10_000, 4_000
-"""Up to so many records, all stand in the page's table; of more, so many: evenly spaced ones and the attacked."""
+"""Show all records up to the first number; beyond it, the second: evenly spaced ones and all attacked ones."""
 MOST_DETAILS = 200
-"""So many records can be opened; a page with more would be too large to share."""
+"""How many records can be opened; a page with more would be too large to share."""
 _PICTURE_DATA = ("mnist", "cifar10", "folder", "photos")
 
 

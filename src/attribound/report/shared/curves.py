@@ -64,7 +64,7 @@ class Scale:
 
     @classmethod
     def up_to(cls, reach: float, steps: int) -> "Scale":
-        """About so many stops of a round size that cover the reach."""
+        """About this number of stops, of a round size, that cover the reach."""
         digits = 4 if reach <= 0 else max(3 - math.floor(math.log10(reach)), 0)
         top = whole_units(reach, digits)
         step = _nice(top / steps)

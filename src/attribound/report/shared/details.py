@@ -7,6 +7,7 @@ import numpy as np
 from attribound.checks import FloatArray
 from attribound.report.shared import images
 from attribound.report.shared.collect import Collected
+from attribound.report.shared.reasons import staying
 from attribound.rounding import round_down, round_up
 from attribound.runs import Store
 
@@ -67,7 +68,8 @@ def _features(maps: dict[str, FloatArray], run: Collected, reasons: dict[int, fl
     names = run.features if len(run.features) == len(main) else [str(number) for number in range(len(main))]
     return {
         "features": {
-            "names": [names[at] + _staying(reasons, int(at), run.assumed) for at in largest],
+            "names": [names[at] for at in largest],
+            "staying": staying(reasons, list(names), assumed=run.assumed),
             "of": len(main),
             "places": largest.tolist(),
             "values": {
@@ -77,11 +79,6 @@ def _features(maps: dict[str, FloatArray], run: Collected, reasons: dict[int, fl
             },
         }
     }
-
-
-def _staying(reasons: dict[int, float], feature: int, assumed: bool) -> str:
-    reach, note = reasons.get(feature, 0.0), "ASSUMED: " if assumed else ""
-    return f" ({note}top {len(reasons)} up to {round_down(reach, 3)})" if reach > 0 else ""
 
 
 def _cosines(maps: dict[str, FloatArray], run: Collected, row: int) -> dict[str, str]:

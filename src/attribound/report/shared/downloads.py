@@ -14,7 +14,7 @@ MOST_CHARACTERS = 6_000_000
 """Of all downloads together; records beyond that are left to `attribound export`."""
 
 _MEASURED = 200
-"""The size of so many records says how large the others are."""
+"""The size of this number of records says how large the others are."""
 
 
 @final

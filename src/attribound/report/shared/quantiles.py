@@ -1,4 +1,4 @@
-"""Which epsilon so many of all inputs reach."""
+"""The epsilon that a given share of all inputs reaches."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def drawn_cosines(run: Collected) -> list[int]:
 
 
 def quantiles(run: Collected) -> dict[str, Any]:
-    """For a few cosines, the epsilon that so many of all inputs reach; rounded down."""
+    """For a few cosines, the epsilon that given shares of all inputs reach; rounded down."""
     proofs, rows = run.proofs, []
     for column in drawn_cosines(run) if proofs.scale.count else []:
         budgets, seen = proofs.units[:, column].tolist(), proofs.visible[:, column].tolist()

@@ -111,7 +111,7 @@ def _reasons(run: Collected) -> list[Fact]:
 
 
 def provenance(run: Collected) -> list[Fact]:
-    """What was done, for whoever wants to do it again."""
+    """What was done, for those who want to do it again."""
     config = run.config
     versions = {} if run.first is None else run.first.versions
     return [

@@ -27,7 +27,7 @@ class Verdict:
 
 
 _NAMED = 3
-"""So many changes stand in the first sentence, the others in the bars only."""
+"""How many changes the first sentence names; the others are in the bars only."""
 
 
 def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:

@@ -82,7 +82,7 @@ def _drain(
                 del running[future]
                 yield outcome
     finally:
-        # Nothing is out unless something went wrong or the user is impatient: then nobody waits.
+        # Nothing is out unless something went wrong or the user is impatient: then we do not wait.
         for process in list((pool._processes or {}).values()) if running else []:
             process.terminate()
         pool.shutdown(wait=not running, cancel_futures=True)

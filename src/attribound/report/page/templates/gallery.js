@@ -51,6 +51,11 @@ function opener(row, text, options) {
   return button;
 }
 
+// How far each reason of a table's row stays, as sentences.
+function staying(detail) {
+  return make("div", { className: "staying" }, ...(detail.features?.staying ?? []).map((text) => make("p", { text })));
+}
+
 function card(row) {
   const detail = data.details[row];
   const parts = [make("h3", {}, opener(row, [title(row)], { className: "link", "aria-label": `Open ${title(row)}` }), pill(row))];
@@ -61,7 +66,7 @@ function card(row) {
   } else if (detail.features) {
     const place = make("div", { className: "features", role: "img", "aria-label": `Largest values of the smoothed map: ${detail.features.names.slice(0, BARS).join(", ")}` });
     drawFeatures(row, place, BARS);
-    parts.push(place);
+    parts.push(place, staying(detail));
   }
   if (rows.prediction[row] !== null && rows.prediction[row] !== rows.label[row]) {
     parts.push(make("p", { text: `Predicted and explained as ${className(rows.prediction[row])}.` }));
@@ -115,6 +120,7 @@ function enlarge(row) {
   if (!at("large").open) at("large").showModal();
   drawCurve(row);
   drawFeatures(row, at("large-features"), 24);
+  at("large-features").append(staying(data.details[row]));
   const lines = Object.entries(data.details[row].said), note = data.guaranteed ? "" : `${data.word.toUpperCase()}: `;
   at("large-said").replaceChildren(...lines.map(([about, text]) => make("div", {}, make("dt", { text: about }), make("dd", { text: note + text }))));
   at("before").disabled = neighbour(-1) === undefined;

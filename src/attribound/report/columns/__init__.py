@@ -1,0 +1,1 @@
+"""The page of a table's tolerances: about reasons, in raw values."""

@@ -1,0 +1,189 @@
+"""The page of a run of column tolerances: one HTML file with everything in it. Reads records, and runs no model."""
+
+import heapq
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from attribound.certificates.record import Failure
+from attribound.files import write_whole
+from attribound.report.columns.cards import Ranges, make_card
+from attribound.report.shared.templating import fill
+from attribound.report.shared.wording import Fact, fact
+from attribound.rounding import percent, round_down
+from attribound.runs import Store
+from attribound.runs.columns_proved import ProvedColumns, prove_columns
+from attribound.runs.columns_summary import ColumnsSummary, summarise_columns
+from attribound.tolerances.columns.record import ColumnsRecord
+from attribound.tolerances.columns.sheet import codebook_of
+
+MOST_CARDS = 200
+"""How many rows have a card: those that break first."""
+_SIZES = (0.05, 0.1, 0.25, 0.5)
+_COUNTS = (1.0, 2.0, 3.0)
+_TOLD = 0.25
+"""The size in the headline."""
+
+
+def write_page(run: Path, out: Path | None = None) -> Path:
+    """Write the page of a run of column tolerances; it appears whole or not at all.
+
+    Args:
+        run: folder of the run.
+        out: the file; default: report.html in the run.
+    """
+    with Store.read_any(run) as store:
+        page = render(store)
+    return write_whole(run / "report.html" if out is None else out, page)
+
+
+def render(store: Store) -> str:
+    """The page as text."""
+    summary = summarise_columns(store)
+    ranges, fragile, versions = _look(store)
+    reaches = [min(row) for row in zip(*(place.reaches for place in summary.places), strict=True)]
+    counts = summary.asked.size == "count"
+    book = codebook_of(summary.asked)
+    return fill(
+        "columns/templates/columns.html",
+        _own_script(),
+        name=store.path.name,
+        config=summary.config,
+        asked=summary.asked,
+        unit=summary.asked.unit,
+        units=_unit(summary),
+        noun=summary.asked.noun,
+        kind=_kind(summary, reaches),
+        headline=_headline(summary, reaches),
+        shares=[_share(reaches, size, summary.rows, counts) for size in (_COUNTS if counts else _SIZES)],
+        always=sum(map(math.isinf, reaches)),
+        places=[_place(number, place.reaches, summary) for number, place in enumerate(summary.places)],
+        first=[(book.title(name), count) for name, count in summary.first.most_common(8)],
+        cards=[make_card(record, ranges) for record in fragile],
+        total=summary.rows,
+        left=summary.rows - summary.errors - len(fragile),
+        alarms=_alarms(summary),
+        notes=[f"Row {one['item']} failed: {one['message']}" for one in summary.messages],
+        facts=_facts(summary),
+        provenance=_provenance(summary, versions),
+        version=versions.get("attribound", ""),
+        command=f"attribound tolerance --model {summary.config.model} --data '{summary.config.data}' --keep "
+        f"{summary.asked.keep} --size {summary.asked.size} --out {store.path.name}",
+    )
+
+
+def _look(store: Store) -> tuple[Ranges, list[ColumnsRecord], dict[str, str]]:
+    """The ranges of columns, and the rows that break first, most fragile first."""
+    ranges: dict[str, tuple[float, float]] = {}
+    heap: list[tuple[float, int, ColumnsRecord]] = []
+    versions: dict[str, str] = {}
+    for one in prove_columns(store.columns(), store.config):
+        if isinstance(one, Failure):
+            continue
+        _widen(ranges, one)
+        versions = versions or dict(one.record.versions)
+        entry = (-one.record.together.size, -one.record.item, one.record)
+        if len(heap) < MOST_CARDS:
+            heapq.heappush(heap, entry)
+        else:
+            heapq.heappushpop(heap, entry)
+    return ranges, [record for *_, record in sorted(heap, key=lambda entry: (-entry[0], -entry[1]))], versions
+
+
+def _widen(ranges: dict[str, tuple[float, float]], one: ProvedColumns) -> None:
+    for name, cell in zip(one.record.names, one.record.row, strict=True):
+        if isinstance(cell, float):
+            low, high = ranges.get(name, (cell, cell))
+            ranges[name] = (min(low, cell), max(high, cell))
+
+
+def _told(summary: ColumnsSummary) -> str:
+    """What is to hold, of everyone."""
+    keep = summary.asked.keep
+    kind, _, detail = keep.partition(":")
+    names = {"first": "the first reason stays first", "class": "the answer stays", "sign": "the reason keeps its sign"}
+    if kind == "stays":
+        return f"each of the first {detail} reasons stays among the {detail}"
+    return f"the first {detail} reasons stay the same {detail}" if kind == "top" else names.get(kind, keep)
+
+
+def _headline(summary: ColumnsSummary, reaches: list[float]) -> str:
+    if not reaches:
+        return "This run has no records yet."
+    size = 1.0 if summary.asked.size == "count" else _TOLD
+    held = sum(reach > size for reach in reaches)
+    noun = summary.asked.noun
+    counts = summary.asked.size == "count"
+    change = "one changed answer" if counts else f"every change of up to {size:g} {_unit(summary)}"
+    return f"For {held} of {summary.rows} {noun}s, {_told(summary)} against {change}."
+
+
+def _unit(summary: ColumnsSummary) -> str:
+    return {"sd": "standard deviations", "%": "per cent"}.get(summary.asked.unit, summary.asked.unit)
+
+
+def _kind(summary: ColumnsSummary, reaches: list[float]) -> str:
+    if summary.doubtful:
+        return "broken"
+    return "proved" if any(reach > 0 for reach in reaches) else "nothing"
+
+
+def _share(reaches: list[float], size: float, total: int, counts: bool) -> dict[str, str]:
+    held = sum(reach > size for reach in reaches)
+    share = held / total if total else 0.0
+    plural = "" if size == 1 else "s"
+    return {
+        "size": f"{size:g} answer{plural}" if counts else f"{size:g}",
+        "held": str(held),
+        "share": percent(share, 0),
+        "width": f"{100 * share:.2f}",
+    }
+
+
+def _place(number: int, reaches: list[float], summary: ColumnsSummary) -> dict[str, str]:
+    """How far the first, second, ... reason stays for half of the rows."""
+    middle = sorted(reaches)[(len(reaches) - 1) // 2] if reaches else 0.0
+    text = "any change" if math.isinf(middle) else f"{round_down(middle, 3)} {summary.asked.unit}"
+    return {"name": f"Reason {number + 1}", "half": text, "any": f"{sum(map(math.isinf, reaches))} of {len(reaches)}"}
+
+
+def _alarms(summary: ColumnsSummary) -> list[str]:
+    if not summary.doubtful:
+        return []
+    row, doubt = next(iter(summary.doubtful.items()))
+    return [
+        f"{len(summary.doubtful)} records are doubtful and count as proving nothing, for example row {row}: {doubt}."
+    ]
+
+
+def _facts(summary: ColumnsSummary) -> list[Fact]:
+    """What the first screen says about the run."""
+    config, asked = summary.config, summary.asked
+    exact = sum(place.exact for place in summary.places)
+    asked_in_all = sum(len(place.reaches) for place in summary.places)
+    return [
+        fact("Model", config.model),
+        fact("Data", config.data),
+        fact("Explanation", "SHAP values of the trees, as the library computes them"),
+        fact("One unit", asked.source),
+        fact("Does not change", ", ".join(codebook_of(asked).title(name) for name in asked.fixed) or "none is fixed"),
+        fact("How sure", "exact: no noise, no probability"),
+        fact("Exact answers", f"{exact} of {asked_in_all}{'' if exact == asked_in_all else '; the others: at least'}"),
+        fact("Rows", f"{summary.rows}, of which {summary.errors} failed", warn=bool(summary.errors)),
+    ]
+
+
+def _provenance(summary: ColumnsSummary, versions: dict[str, str]) -> list[Fact]:
+    config: Any = summary.config
+    return [
+        fact("Work", f"{summary.seconds:,.1f} s"),
+        fact("Versions", ", ".join(f"{key} {value}" for key, value in versions.items()) or "unknown"),
+        fact("Model SHA-256", config.model_sha256 or "unknown", code=True),
+        fact("Data SHA-256", config.data_sha256 or "unknown", code=True),
+    ]
+
+
+def _own_script() -> str:
+    text = (resources.files("attribound.report.columns") / "templates" / "columns.js").read_text(encoding="utf-8")
+    return "(() => {\n'use strict';\n" + text + "})();"

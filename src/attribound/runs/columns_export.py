@@ -1,0 +1,74 @@
+"""Records of column tolerances for other people's formats."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from attribound.certificates.record import Failure
+from attribound.runs.columns_proved import ProvedColumns, prove_columns
+from attribound.runs.store import Store
+from attribound.tolerances.columns.record import ColumnsRecord, Kept
+from attribound.tolerances.columns.words import nearest, size_text
+
+_INTERNAL = ("asked", "subject", "versions", "names", "row", "contributions", "units", "parts", "format", "seal", "tie")
+
+
+def column_rows(one: ProvedColumns | Failure) -> dict[str, Any]:
+    """One record by names of columns; only what is proved."""
+    if isinstance(one, Failure):
+        return {key: value for key, value in msgspec.to_builtins(one).items() if key not in _INTERNAL}
+    record = one.record
+    shown = {key: value for key, value in msgspec.to_builtins(record).items() if key not in _INTERNAL}
+    return shown | {
+        "input": record.subject.input,
+        "model": record.subject.model,
+        "row": dict(zip(record.names, record.row, strict=True)),
+        "contributions": dict(zip(record.names, record.contributions, strict=True)),
+        "reasons": list(record.reasons),
+        "keep": record.asked.keep,
+        "size": record.asked.size,
+        "unit": record.asked.unit,
+        "proof": "exact",
+        "statements": {str(number): _statement(record, part) for number, part in enumerate(record.parts, start=1)},
+        "doubts": "; ".join(one.doubts) or None,
+    }
+
+
+def _statement(record: ColumnsRecord, part: Kept) -> dict[str, Any]:
+    """One statement; no end, or no reach: null."""
+    ends = {name: list(one) if one else None for name, one in zip(record.names, part.intervals, strict=True)}
+    after = None if part.nearest is None else dict(zip(record.names, part.nearest, strict=True))
+    return {
+        "words": part.words,
+        "reach": part.reach,
+        "any_change": math.isinf(part.size),
+        "exact": part.exact,
+        "nearest": after,
+        "change": nearest(record, part) or None,
+        "intervals": ends,
+        "alternatives": part.alternatives,
+        "missing": dict(zip(record.names, part.absent, strict=True)),
+    }
+
+
+def latex(store: Store) -> Iterator[str]:
+    """A booktabs table: a row of the table with its first reason, how far it holds, and the nearest change."""
+    yield "\\begin{tabular}{rllll}\n\\toprule\n"
+    yield "row & first reason & holds up to & exact & nearest change \\\\\n\\midrule\n"
+    for one in prove_columns(store.columns(), store.config):
+        if isinstance(one, Failure):
+            yield f"{one.item} & error & & & \\\\\n"
+            continue
+        record, part = one.record, one.record.together
+        cells = [record.reasons[0], size_text(record, part), "yes" if part.exact else "at least", nearest(record, part)]
+        yield " & ".join([str(record.item), *map(_plain, cells)]) + " \\\\\n"
+    yield "\\bottomrule\n\\end{tabular}\n"
+
+
+def _plain(text: str) -> str:
+    """Text without anything that LaTeX obeys."""
+    escaped = "".join(f"\\{one}" if one in "&%$#_{}" else one for one in text.replace("\\", " "))
+    found = escaped.replace("->", "$\\to$").replace("<", "$<$").replace(">", "$>$")
+    return found.replace("~", " ").replace("^", " ")

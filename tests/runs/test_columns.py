@@ -1,0 +1,246 @@
+"""Runs of column tolerances: forests and tables at the command line."""
+
+import csv
+import json
+
+import msgspec
+import numpy as np
+import pytest
+import xgboost
+
+from attribound.cli.app import run
+from attribound.runs import Store
+from attribound.runs.columns_proved import prove_columns
+from attribound.runs.copies import copy_run
+from attribound.runs.tasks import Outcome
+from tests.runs.applicants import NAMES, ROWS, WORDS, ask, printed, records, refused, train, write
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("columns")
+    train(folder / "credit.ubj")
+    write(folder / "people.csv")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(work):
+    assert ask(work, work / "run") == 0
+    return work / "run"
+
+
+def test_a_record_per_row_in_the_words_of_the_table(done, work):
+    known = records(done)
+    assert len(known) == ROWS
+    with (work / "people.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for record, row in zip(known, rows, strict=True):
+        assert record.names == NAMES
+        assert record.row[2] == row["housing"]
+        assert record.row[0] == (float(row["age"]) if row["age"] else None)
+        assert record.label == int(row["paid"])
+        assert all(part.exact for part in record.parts)
+        assert record.asked.source.startswith(f"one standard deviation, of all {ROWS} rows of csv:")
+
+
+def test_runs_resume_and_workers_do_not_matter(done, work, tmp_path):
+    assert ask(work, tmp_path / "run", "--items", 5) == 0
+    assert ask(work, tmp_path / "run", "--workers", 2) == 0
+    assert records(tmp_path / "run") == records(done)
+
+
+def test_the_nearest_change_breaks_the_first_reason_in_xgboost(done, work):
+    booster = xgboost.Booster(model_file=work / "credit.ubj")
+    found = 0
+    for record in records(done):
+        part = record.together
+        if part.nearest is None:
+            continue
+        cells = dict(zip(NAMES, part.nearest, strict=True))
+        row = [[WORDS.index(cells[name]) if name == "housing" else cells[name] for name in NAMES]]
+        matrix = xgboost.DMatrix(
+            np.array(row, float), feature_names=booster.feature_names, feature_types=booster.feature_types
+        )
+        values = record.side * booster.predict(matrix, pred_contribs=True)[0, :-1]
+        assert values[NAMES.index(part.reason)] <= np.delete(values, NAMES.index(part.reason)).max() + 2 * record.tie
+        found += 1
+    assert found > ROWS / 2
+
+
+def test_show_and_export(done, capsys):
+    shown = printed(capsys, "show", done)
+    assert shown["statements"][0]["exact"] == ROWS
+    assert run(["show", str(done)]) == 0
+    assert "no change smaller than" in capsys.readouterr().out
+    rows = printed(capsys, "export", done, "--format", "json")["records"]
+    assert rows[0]["row"]["housing"] in WORDS
+    assert set(rows[0]["statements"]["1"]["intervals"]) == set(NAMES)
+    for form in ("csv", "latex"):
+        assert run(["export", str(done), "--format", form]) == 0
+        assert "age" in capsys.readouterr().out
+
+
+def test_verify_searches_again(done, capsys):
+    found = printed(capsys, "verify", done, "--resample", 4)
+    assert (found["passed"], found["resampled"]) == (True, 4)
+
+
+def changed(record, **part):
+    return msgspec.structs.replace(record, parts=(msgspec.structs.replace(record.parts[0], **part),))
+
+
+def farther(record):
+    """A nearest row twice as far, with its reach."""
+    first = record.parts[0]
+    moved = [
+        after if not isinstance(before, float) or before == after else before + 2 * (after - before)
+        for before, after in zip(record.row, first.nearest, strict=True)
+    ]
+    return changed(record, reach=2 * first.reach, nearest=tuple(moved))
+
+
+FORGERIES = {
+    "a longer reach": lambda one: changed(one, reach=1.5 * one.parts[0].reach),
+    "any change": lambda one: changed(one, reach=None, nearest=None, after=None, score=None),
+    "a farther nearest row": farther,
+    "a row that breaks nothing": lambda one: changed(one, after=one.contributions),
+    "an interval beside its value": lambda one: changed(one, intervals=((900.0, None),) * len(NAMES)),
+    "another first reason": lambda one: changed(one, reason=one.reasons[1]),
+}
+
+
+@pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
+def test_forged_records_are_doubted_without_the_model(done, forge):
+    with Store.read_any(done) as store:
+        config = store.config
+    numbers = [one for one in records(done) if one.parts[0].reach and isinstance(one.row[0], float)]
+    record = next(one for one in numbers if one.row[2] == one.parts[0].nearest[2])
+    sealed = msgspec.structs.replace(forge(record), seal="")
+    proved = next(iter(prove_columns([sealed], config)))
+    assert set(proved.doubts) - {"has no seal"}
+    assert proved.record.parts[0].reach == 0.0
+
+
+def test_forged_records_are_found_by_searching_again(done, work, tmp_path, capsys):
+    """A forger who changes everything that a record holds about a reach cannot change the model."""
+    copy_run(done, tmp_path / "forged")
+    with Store.append(tmp_path / "forged") as store:
+        for record in list(store.columns()):
+            first = record.parts[0]
+            wider = tuple(None if ends is None else (None, None) for ends in first.intervals)
+            names = {name: dict.fromkeys(known, True) for name, known in first.alternatives.items()}
+            free = {"reach": None, "nearest": None, "after": None, "score": None, "absent": (None,) * len(NAMES)}
+            store.add(Outcome(record.item, changed(record, intervals=wider, alternatives=names, **free)))
+    assert run(["verify", str(tmp_path / "forged")]) == 0
+    capsys.readouterr()
+    assert run(["verify", str(tmp_path / "forged"), "--resample", "3", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert all(any("reach" in line for line in lines) for lines in found["problems"].values())
+    assert len(found["problems"]) == 3
+
+
+def test_another_table_and_another_model_are_refused(done, work, tmp_path, capsys):
+    write(tmp_path / "others.csv", seed=3)
+    data = f"csv:{tmp_path / 'others.csv'}?label=paid"
+    assert run(["verify", str(done), "--data", data]) == 1
+    train(tmp_path / "other.ubj", seed=4)
+    capsys.readouterr()
+    code = run(["verify", str(done), "--resample", "1", "--model", str(tmp_path / "other.ubj")])
+    assert "its hash differs" in refused(capsys, code)
+
+
+def test_gate(done, capsys):
+    reaches = sorted(one.together.size for one in records(done))
+    passing = reaches[ROWS // 4] * 0.999
+    gate = ["gate", str(done), "--keep", "first"]
+    assert run([*gate, "--reach", str(passing), "--share", "0.7"]) == 0
+    assert "rows (75.0 %) the first reason holds at" in capsys.readouterr().out
+    # A change as large as the reach itself breaks it: it does not hold there.
+    assert run([*gate, "--reach", repr(reaches[ROWS // 4]), "--share", "0.7"]) == 1
+    capsys.readouterr()
+    assert "expected --keep first" in refused(
+        capsys, run(["gate", str(done), "--keep", "class", "--reach", "1", "--share", "0.5"])
+    )
+
+
+def test_compare_two_versions_of_a_model(done, work, tmp_path, capsys):
+    train(work / "later.ubj", seed=9)
+    assert ask(work, tmp_path / "later", model="later.ubj") == 0
+    found = printed(capsys, "compare", done, tmp_path / "later")
+    assert sum(found["counts"].values()) == ROWS
+    assert found["counts"]["same"] < ROWS
+    before, after = records(done), records(tmp_path / "later")
+    other = sum(one.reasons[0] != two.reasons[0] for one, two in zip(before, after, strict=True))
+    assert found["counts"]["other reason"] == other
+
+
+def test_attacks_find_nothing_inside_and_the_library_agrees(done, capsys):
+    findings = printed(capsys, "attack", done, "--budget", "quick")["findings"]
+    assert len(findings) == ROWS
+    assert all(one["points"] > 500 and not one["violated"] for one in findings)
+    assert all(one["confirmed"] for one in findings if one["reach"] is not None)
+
+
+def test_attacks_find_false_claims_and_close_the_gate(done, work, tmp_path, capsys):
+    copy_run(done, tmp_path / "false")
+    with Store.append(tmp_path / "false") as store:
+        for record in list(store.columns()):
+            first = record.parts[0]
+            wider = tuple(None if ends is None else (None, None) for ends in first.intervals)
+            names = {name: dict.fromkeys(known, True) for name, known in first.alternatives.items()}
+            free = {"reach": None, "nearest": None, "after": None, "score": None, "absent": (None,) * len(NAMES)}
+            store.add(Outcome(record.item, changed(record, intervals=wider, alternatives=names, **free)))
+    assert run(["attack", str(tmp_path / "false"), "--budget", "quick"]) == 1
+    assert "found false" in capsys.readouterr().err
+    assert run(["gate", str(tmp_path / "false"), "--keep", "first", "--reach", "0.001", "--share", "0"]) == 1
+
+
+def test_what_is_asked(work, tmp_path, capsys):
+    more = ["--keep", "stays:2", "--size", "each", "--fixed", "age,housing", "--whole", "months", "--missing"]
+    assert ask(work, tmp_path / "run", *more, "--items", 4) == 0
+    for record in records(tmp_path / "run"):
+        assert [part.reason for part in record.parts] == list(record.reasons[:2])
+        assert (record.units[0], record.units[2]) == (0.0, 0.0)
+        for part in record.parts:
+            moved = part.nearest or record.row
+            assert moved[0] == record.row[0]
+            assert moved[3] is None or moved[3] == int(moved[3])
+    assert printed(capsys, "verify", tmp_path / "run", "--resample", 2)["passed"]
+    (tmp_path / "units.json").write_text(json.dumps(dict.fromkeys(NAMES, 2.0)))
+    for number, scale in enumerate(("percent", tmp_path / "units.json")):
+        assert ask(work, tmp_path / f"scaled{number}", "--scale", scale, "--items", 2) == 0
+        assert printed(capsys, "verify", tmp_path / f"scaled{number}", "--resample", 2)["passed"]
+    first = records(tmp_path / "scaled0")[1]
+    assert first.units[1] == pytest.approx(first.row[1] / 100)
+
+
+def test_a_search_that_ends_early_says_at_least(work, tmp_path):
+    assert ask(work, tmp_path / "run", "--nodes", 1) == 0
+    known = [one.together for one in records(tmp_path / "run")]
+    assert not all(part.exact for part in known)
+
+
+def test_the_shipped_forest_and_its_applicants(tmp_path, capsys):
+    words = ["tolerance", "--model", "credit-forest", "--data", "credit-sample", "--items", "2", "--workers", "1"]
+    assert run([*words, "--out", str(tmp_path / "run")]) == 0
+    for record in records(tmp_path / "run"):
+        assert record.row[record.names.index("housing")] in record.asked.words["housing"]
+        assert "credit_amount" in record.asked.whole
+    assert printed(capsys, "verify", tmp_path / "run", "--resample", 1)["passed"]
+    assert not any(
+        one["violated"] for one in printed(capsys, "attack", tmp_path / "run", "--budget", "quick")["findings"]
+    )
+
+
+def test_certify_a_forest_on_a_table_with_words(work, tmp_path, capsys):
+    where = work / "people.csv"
+    words = ["certify", "--model", work / "credit.ubj", "--data", f"csv:{where}?label=paid&scale={where}"]
+    words += ["--noise", "gaussian:0.25", "--reasons", 2, "--samples", 600, "--items", 2, "--workers", 1]
+    assert run([*map(str, words), "--out", str(tmp_path / "run")]) == 0
+    shown = printed(capsys, "show", tmp_path / "run")
+    config = shown["config"]
+    assert config["attribution"] == "treeshap"
+    assert [unit > 0 for unit in config["units"]] == [True, True, False, True]  # there is nothing between two words
+    assert shown["counts"] == {"certified": 2}
+    assert printed(capsys, "verify", tmp_path / "run", "--resample", 1)["passed"]

@@ -242,3 +242,19 @@ def test_tolerances_of_two_stated_numbers_do_not_add_up(records):
     )
     assert not verify_record(Certificate(lie)).passed
     assert next(prove_records([lie], CONFIG)).doubts
+
+
+@pytest.mark.parametrize("samples", [0, -256])
+def test_draws_without_samples_are_refused(records, samples):
+    lie = readable(msgspec.structs.replace(records[1], samples=samples))
+    assert not verify_record(Certificate(lie)).passed
+    assert next(prove_records([lie], CONFIG)).doubts
+
+
+def test_an_absurd_alpha_of_one_record_does_not_reach_the_others(records):
+    """What a gate and a page say of all records together is computed from the largest alpha."""
+    for alpha in (5.0, 1.0, -1.0):
+        lie = readable(msgspec.structs.replace(records[1], alpha=alpha))
+        (found,) = prove_records([lie], CONFIG)
+        assert found.doubts
+        assert found.record.alpha == CONFIG.alpha

@@ -98,7 +98,7 @@ def _prove(
         more = ["states more than follows from its evidence"] if id(record) in overstated else []
         false = [*broken[id(record)], *foreign(record, config)]
         if false:
-            record = _silenced(record)
+            record = _silenced(record, config)
         elif more:
             epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
             record = Certificate(record).stating(epsilons, cosines).record
@@ -106,14 +106,15 @@ def _prove(
         yield ProvedRecord(record, (*more, *false), reached)
 
 
-def _silenced(record: Record) -> Record:
+def _silenced(record: Record, config: RunConfig) -> Record:
     """The record without anything that it claims: from what contradicts itself, or its run, nothing follows."""
-    # True of any field of limit 1; limit and draws as stored may be numbers from which nothing can be computed.
+    # True of any field of limit 1; limit, draws and alpha as stored may be numbers from which nothing can be computed.
     facts = (Length(lower=0.0, sampled=0.0), Spread(eigenvalue=1.0), Closeness(radius=2.0, attacked_alpha=0.5))
     return msgspec.structs.replace(
         record,
         bound=msgspec.structs.replace(record.bound, limit=1.0),
         draws=max(record.draws, 2),
+        alpha=record.alpha if 0 < record.alpha < 1 else config.alpha,
         facts={fact.name: fact.to_json() for fact in facts},
         norm_lower=0.0,
         eigenvalue_upper=1.0,

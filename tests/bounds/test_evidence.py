@@ -1,5 +1,7 @@
 import dataclasses
+import math
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from attribound.bounds import (
     moved_fraction,
 )
 from attribound.bounds.rules.covariance import Covariance
+from attribound.errors import ArgumentError
 from tests.bounds.known import knowing
 from tests.reference import exact
 
@@ -252,3 +255,12 @@ def test_stacked_evidence_is_much_faster():
     assert together.size == len(alone)
     # 15 times in practice; half the difference for a busy machine.
     assert time.perf_counter() - middle < (middle - started) / 3
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+@pytest.mark.parametrize("name", ALL)
+def test_a_change_without_a_size_is_refused(name, epsilon):
+    known = ALL[name]
+    for ask in (known.cosine, known.displacement, known.moved_fraction, known.rule_at, partial(known.holds, 0.5)):
+        with pytest.raises(ArgumentError, match="`epsilon`"):
+            ask(epsilon)

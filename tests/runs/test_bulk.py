@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import attribound as ab
+from attribound.bounds.cells import Majority
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Record, decode, encode
+from attribound.certificates.record import Record, decode, encode, parse
 from attribound.certificates.verify import consistency, consistency_of, verify_record
 from attribound.certification.certifier import Certifier
 from attribound.runs import families, proved
@@ -176,3 +177,84 @@ def test_the_cosine_at_an_epsilon_is_that_of_the_certificate(records):
     reached = [one.reached for one in prove_records(records, CONFIG, 0.3)]
     assert reached == pytest.approx([Certificate(one).cosine(0.3) for one in records], abs=1e-9)
     assert [one.reached for one in prove_records(records, CONFIG)] == [None] * len(records)
+
+
+def changed(record: Record, fact: str, key: str, value: object) -> Record:
+    """With another value in a fact, as a run reads it before anybody looks at the evidence."""
+    facts = msgspec.to_builtins(record.facts)
+    facts[fact][key] = value
+    again = parse(encode(msgspec.structs.replace(record, facts=facts)), "made")
+    assert isinstance(again, Record)
+    return again
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("value", [0.5, 1, None, True, "ab", {}, [{}, {}], ["0.1", "0.1"], [None, 0.1], [10**400, 1]])
+def test_what_is_no_list_of_numbers_is_one_line_wherever_it_stands(records, value, first):
+    false = changed(records[1], "moments", "tilt", value)
+    block = [false, *records * 5] if first else [*records * 5, false]
+    with pytest.raises(ab.AttriboundError, match="item 1 is not a record"):
+        list(prove_records(block, CONFIG))
+
+
+def test_moments_without_any_list_are_one_line(records):
+    facts = {**records[0].facts, "moments": dict.fromkeys(records[0].facts["moments"], 0.5)}
+    with pytest.raises(ab.AttriboundError, match="one number per cosine"):
+        decode(encode(msgspec.structs.replace(records[0], facts=facts)), "made")
+
+
+def test_facts_that_are_not_boxed_are_not_put_into_corners(records, monkeypatch):
+    def never(*_: object) -> None:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(Majority, "boxed", False)
+    monkeypatch.setattr(Majority, "corners", never)
+    assert families.clear(records * 5, CONFIG) == []
+
+
+def test_a_rule_that_does_not_prove_what_it_is_said_to_is_refused(records):
+    """The single check wants the best rule; a run wants one that proves the epsilon."""
+    for name in ("tight", "covariance", "moment", "curvature", "none"):
+        lie = readable(msgspec.structs.replace(records[1], rule=name))
+        doubts = [bool(one.doubts) for one in prove_records([lie, *records * 5], CONFIG)]
+        assert doubts == [not verify_record(Certificate(lie)).passed] + [False] * 20
+        assert doubts[0] is (name != "moment")
+
+
+def test_answers_that_nobody_knows_are_refused_and_dropped(records):
+    lie = readable(msgspec.structs.replace(records[1], answers={"invented": {"radius": 9.0}}))
+    (found,) = prove_records([lie], CONFIG)
+    assert not verify_record(Certificate(lie)).passed
+    assert found.doubts
+    assert found.record.answers is msgspec.UNSET
+
+
+def test_tolerances_of_two_stated_numbers_do_not_add_up(records):
+    """An epsilon a little too large does not excuse one for class and map that is a little larger still."""
+    proved_epsilon = Certificate(records[0]).max_epsilon(0.8)
+    more = {"0.8": proved_epsilon + 0.9e-9}
+    lie = readable(
+        msgspec.structs.replace(
+            records[0],
+            max_epsilon={**records[0].max_epsilon, **more},
+            joint_epsilon={**records[0].joint_epsilon, "0.8": more["0.8"] + 0.9e-9},
+        )
+    )
+    assert not verify_record(Certificate(lie)).passed
+    assert next(prove_records([lie], CONFIG)).doubts
+
+
+@pytest.mark.parametrize("samples", [0, -256])
+def test_draws_without_samples_are_refused(records, samples):
+    lie = readable(msgspec.structs.replace(records[1], samples=samples))
+    assert not verify_record(Certificate(lie)).passed
+    assert next(prove_records([lie], CONFIG)).doubts
+
+
+def test_an_absurd_alpha_of_one_record_does_not_reach_the_others(records):
+    """What a gate and a page say of all records together is computed from the largest alpha."""
+    for alpha in (5.0, 1.0, -1.0):
+        lie = readable(msgspec.structs.replace(records[1], alpha=alpha))
+        (found,) = prove_records([lie], CONFIG)
+        assert found.doubts
+        assert found.record.alpha == CONFIG.alpha

@@ -99,8 +99,7 @@ class Evidence:
 
     def moved_fraction(self, epsilon: Numbers) -> FloatArray:
         """Fraction of the noise moved by a shift of length epsilon, rounded up."""
-        moved = self.law.moved(np.asarray(epsilon, np.float64) / self.law.value, self.law.dim)
-        return np.minimum(moved * (1 + ROUNDING), 1.0)
+        return np.minimum(self.law.moved_fraction(epsilon) * (1 + ROUNDING), 1.0)
 
     # --- answers -------------------------------------------------------------------------------------------
 

@@ -33,7 +33,10 @@ def _read(name: str, kind: Any, value: Any) -> Numbers:
         return float(value)
     if kind != FloatArray or not isinstance(value, list):
         raise ValueError(f"{name} is not a finite number")
-    array = np.array(value, np.float64)
+    array = np.array(value)
+    if array.dtype.kind not in "iuf":  # numpy would read texts as numbers
+        raise ValueError(f"{name} is not a list of numbers")
+    array = array.astype(np.float64)
     if not (np.isfinite(array).all() if array.size > _FEW else all(map(math.isfinite, array.ravel().tolist()))):
         raise ValueError(f"{name} is not a list of finite numbers")
     return array

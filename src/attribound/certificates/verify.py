@@ -19,7 +19,7 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Basis, Closeness, Length, ProbabilityGradient, Spread
 from attribound.bounds.rules import RULES
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import map_hash
+from attribound.certificates.record import Record, map_hash
 from attribound.certificates.statements.registry import STATEMENTS
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
@@ -134,7 +134,8 @@ def _out_of_range(certificate: Certificate) -> list[str]:
     checks = {
         f"alpha {record.alpha:g} is not in (0, 1)": 0 < record.alpha < 1,
         f"draws {record.draws} is not in 2..{max(record.budget, 2)}": 2 <= record.draws <= max(record.budget, 2),
-        f"samples {record.samples} is no multiple of {record.draws} draws": record.samples % max(record.draws, 1) == 0,
+        f"samples {record.samples} is no multiple of {record.draws} draws": record.samples % max(record.draws, 1) == 0
+        and record.samples >= record.draws,
         f"limit {record.bound.limit:g} is out of range": 0 < record.bound.limit < math.inf,
         f"a unit field has limit 1, not {record.bound.limit:g}": record.bound.kind != "unit" or record.bound.limit == 1,
         f"target {record.target} or prediction {record.prediction} is negative": min(record.target, record.prediction)
@@ -260,8 +261,7 @@ def _overstatements(certificate: Certificate) -> list[str]:
     """Stated answers that are larger than what the evidence gives, and names that it does not give."""
     record = certificate.record
     problems = [problem for one in STATEMENTS.values() for problem in one.problems(certificate)]
-    unknown = {name for name in record.stated_answers if name not in STATEMENTS}
-    problems += [f"answers {name}, which is no known statement" for name in sorted(unknown)]
+    problems += unknown_answers(record)
     for name, stated, derived in (
         ("rule", record.rule, certificate.rule),
         ("status", record.status, certificate.status),
@@ -269,6 +269,12 @@ def _overstatements(certificate: Certificate) -> list[str]:
         if stated != derived:
             problems.append(f"states {name} {stated}, but its evidence gives {derived}")
     return problems
+
+
+def unknown_answers(record: Record) -> list[str]:
+    """Answers of statements that nobody knows, so that nobody can check them."""
+    unknown = {name for name in record.stated_answers if name not in STATEMENTS}
+    return [f"answers {name}, which is no known statement" for name in sorted(unknown)]
 
 
 def _same(first: object, second: object) -> bool:

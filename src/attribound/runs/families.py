@@ -117,7 +117,7 @@ def _families(records: Sequence[Record], places: list[int], config: RunConfig) -
     """The cleared ones of records alike; where one is odd, its half goes on by halves, and a few are left."""
     try:
         return [_cleared(records, places, config)]
-    except (ValueError, ArithmeticError):
+    except (ValueError, TypeError, ArithmeticError):
         half = len(places) // 2
         parts = [places[:half], places[half:]] if half >= _FEW else []
         return [family for part in parts for family in _families(records, part, config)]
@@ -148,10 +148,12 @@ def _stacked(members: Sequence[Record]) -> Evidence:
     facts, spent = dict[type[Fact], Fact](), 0.0
     for name in first.facts:
         kind = FACTS[name]
+        if not kind.boxed:
+            raise ValueError(f"{name} takes a closer look")
         values = _values([one.facts[name] for one in members])
         ends = [kind.from_json(corner) for corner in kind.corners(_named(first, name, values))]
-        if not kind.boxed or any(end.problems(basis) for end in ends):
-            raise ValueError(f"{name} takes a closer look")
+        if any(end.problems(basis) for end in ends):
+            raise ValueError(f"{name} may be none")
         facts[kind] = kind(**{key: values[:, at][:, None] for at, key in enumerate(first.facts[name])})
         spent += max(end.spent for end in ends)
     if spent > first.alpha:

@@ -11,8 +11,11 @@ from attribound.bounds.rules import RULES
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record
+from attribound.certificates.statements.base import REFERENCE_COSINE
 from attribound.certificates.statements.registry import STATEMENTS
+from attribound.certificates.verify import unknown_answers
 from attribound.checks import FloatArray
+from attribound.rounding import exact_text
 
 _TOLERANCE = 1e-9
 
@@ -44,14 +47,24 @@ def _status_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray
     reached = np.array([any(epsilon > _TOLERANCE for epsilon in one.max_epsilon.values()) for one in records])
     if not reached.all():
         reached[~reached] = evidence.rows(np.flatnonzero(~reached)).max_epsilon(0.0)[:, 0] > 0
-    names = {rule.name for rule in RULES if rule.applies(evidence)}
     fine = [
-        one.status == ("assumed" if one.bound.kind == "assumed" else "certified") and one.rule in names
-        if known
-        else one.status == "uncertified" and one.rule is None
+        one.status == (("assumed" if one.bound.kind == "assumed" else "certified") if known else "uncertified")
         for one, known in zip(records, reached, strict=True)
     ]
-    return np.array(fine)
+    return np.where(reached, _rule_proved(evidence, records), [one.rule is None for one in records]) & fine
+
+
+def _rule_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+    """(N,) whether the rule named proves the epsilon stated at the reference cosine, or anything where none is."""
+    key = exact_text(REFERENCE_COSINE)
+    stated = np.array([one.max_epsilon.get(key, 0.0) for one in records])[:, None] - _TOLERANCE
+    wanted, fine = np.where(stated > 0, REFERENCE_COSINE, 0.0), np.zeros(len(records), bool)
+    for rule in RULES:
+        places = np.flatnonzero([one.rule == rule.name for one in records])
+        if places.size and rule.applies(evidence):
+            known = rule.certified(evidence.rows(places), np.maximum(stated[places], 0.0))
+            fine[places] = (known >= wanted[places] - _TOLERANCE)[:, 0]
+    return fine
 
 
 def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
@@ -63,7 +76,7 @@ def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[
         fine &= joint <= known + _TOLERANCE
         # An epsilon that is stated, and checked beside this, need not be derived twice.
         stated = np.array([one.max_epsilon.get(key, 0.0) for one in records])
-        if not (joint <= stated + _TOLERANCE).all():
+        if not (joint <= stated).all():
             least = joint[:, None] - _TOLERANCE
             fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0)))[:, 0]
     return fine
@@ -72,7 +85,8 @@ def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[
 def _overstated(record: Record) -> list[str]:
     """What statements that are not checked for many records at once state, and what does not follow."""
     certificate = Certificate(record)
-    return [problem for one in STATEMENTS.values() if not one.bulk for problem in one.problems(certificate)]
+    found = [problem for one in STATEMENTS.values() if not one.bulk for problem in one.problems(certificate)]
+    return found + unknown_answers(record)
 
 
 def _column(records: Sequence[Record], name: str, key: str) -> FloatArray:

@@ -7,15 +7,13 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import final
 
 import msgspec
 import numpy as np
 
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.facts import Closeness, Fact, Length, Spread
-from attribound.bounds.rules import RULES, Rule
+from attribound.bounds.facts import Closeness, Length, Spread
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, Record, check_evidence
 from attribound.certificates.verify import consistency_of
@@ -100,7 +98,7 @@ def _prove(
         more = ["states more than follows from its evidence"] if id(record) in overstated else []
         false = [*broken[id(record)], *foreign(record, config)]
         if false:
-            record = _silenced(record)
+            record = _silenced(record, config)
         elif more:
             epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
             record = Certificate(record).stating(epsilons, cosines).record
@@ -108,14 +106,15 @@ def _prove(
         yield ProvedRecord(record, (*more, *false), reached)
 
 
-def _silenced(record: Record) -> Record:
+def _silenced(record: Record, config: RunConfig) -> Record:
     """The record without anything that it claims: from what contradicts itself, or its run, nothing follows."""
-    # True of any field of limit 1; limit and draws as stored may be numbers from which nothing can be computed.
+    # True of any field of limit 1; limit, draws and alpha as stored may be numbers from which nothing can be computed.
     facts = (Length(lower=0.0, sampled=0.0), Spread(eigenvalue=1.0), Closeness(radius=2.0, attacked_alpha=0.5))
     return msgspec.structs.replace(
         record,
         bound=msgspec.structs.replace(record.bound, limit=1.0),
         draws=max(record.draws, 2),
+        alpha=record.alpha if 0 < record.alpha < 1 else config.alpha,
         facts={fact.name: fact.to_json() for fact in facts},
         norm_lower=0.0,
         eigenvalue_upper=1.0,
@@ -133,20 +132,6 @@ def _silenced(record: Record) -> Record:
         reasons=msgspec.UNSET,
         answers=msgspec.UNSET,
     )
-
-
-def bare_evidence(record: Record) -> Evidence:
-    """What a record proves without facts that state what follows from them: each would need a check of its own."""
-    known = record.evidence()
-    left = {kind: fact for kind, fact in known.facts.items() if kind not in _checked_singly(tuple(RULES))}
-    return Evidence(known.law, known.limit, left)
-
-
-@cache
-def _checked_singly(rules: tuple[Rule, ...]) -> frozenset[type[Fact]]:
-    """Facts of rules that have problems of their own."""
-    own = [rule for rule in rules if type(rule).problems is not Rule.problems]
-    return frozenset(fact for rule in own for fact in rule.needs) - {Length}
 
 
 def _honest(records: Sequence[Record]) -> list[bool]:

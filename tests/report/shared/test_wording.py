@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from attribound.certificates.answers import CellTally, StatedReason
+from attribound.certificates.record import decode, encode
 from attribound.report.shared.collect import collect
+from attribound.report.shared.curves import prove
 from attribound.report.shared.reading import read
 from attribound.report.shared.verdict import judge
 from attribound.report.shared.wording import cautions, command, facts
@@ -127,15 +129,39 @@ def test_large_runs_say_what_the_page_holds(synthesise, template, monkeypatch) -
     monkeypatch.setattr("attribound.report.shared.collect.MOST_ROWS", 100)
     monkeypatch.setattr("attribound.report.shared.collect.SOME_ROWS", 50)
     page = report(synthesise(copies(template[1], 120, pictures=5)))
-    assert "All 120 records are counted in the verdict, the curves and the quantiles." in page.text
+    assert "All 120 records are checked and counted in the verdict, the curves and the quantiles." in page.text
     assert len(page.data["rows"]["item"]) == page.data["download"]["count"]
     assert len(page.data["rows"]["item"]) <= 50
     assert page.data["counts"]["holds"][0][0] == page.data["total"] == 120
     assert set(page.data["details"]) == {str(row) for row in range(5)}
 
 
-def test_what_a_record_states_is_not_taken_over_where_it_is_only_counted(template) -> None:
-    """Reasons, cells and the class are not derived for all records of a large run: they are left out."""
+def test_a_record_that_is_only_counted_is_checked_too(template) -> None:
+    """A longer map, with the radius that fits it, would prove more; no draws of this number prove such a length."""
+    config, outcomes = template
+    false, other = (outcomes[at].record for at in (0, 1))
+    facts = {name: dict(fact) for name, fact in false.facts.items()}
+    facts["length"]["lower"] = 1.0
+    false = decode(encode(msgspec.structs.replace(false, facts=facts)), "forged")
+    unsealed = msgspec.structs.replace(other, seal="0" * 64)
+    reader = read(iter([false, other, unsealed]), config, {}, kept=frozenset(), drawn=frozenset())
+    proofs = prove(reader.blocks, 3, config.cosines, frozenset())
+    assert proofs.anything.tolist() == [False, True, False]
+    assert proofs.units[[0, 2]].max() == 0 < proofs.units[1].min()
+    assert sorted(reader.tally.doubtful) == [false.item, other.item]
+
+
+def test_a_record_that_is_only_counted_counts_as_one_in_the_table(template) -> None:
+    config, outcomes = template
+    records = [one.record for one in outcomes]
+    counted, shown = (
+        prove(read(iter(records), config, {}, kept=rows, drawn=frozenset()).blocks, 4, config.cosines, frozenset())
+        for rows in (frozenset(), frozenset(range(4)))
+    )
+    assert np.array_equal(counted.units, shown.units)
+
+
+def test_what_a_record_states_falsely_is_not_taken_over_where_it_is_only_counted(template) -> None:
     config, outcomes = template
     stated = {"reasons": (StatedReason(0, "age", 9.0, 9.0),), "cells": {"0.5": {"0.1": CellTally(9, 9, 9)}}}
     record = forged(outcomes[0], **stated, prediction_radius=9.0, joint_epsilon={"0.8": 9.0}).record

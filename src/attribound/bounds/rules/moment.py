@@ -72,7 +72,11 @@ class MomentBounds(Fact):
         """A ValueError also for columns from which nothing can be derived."""
         moments = super().from_json(stored)
         columns = [getattr(moments, name) for name in stored]
-        if len({np.shape(column) for column in columns}) != 1 or moments.cosine.ndim != 1 or not len(moments.cosine):
+        if (
+            len({np.shape(column) for column in columns}) != 1
+            or np.ndim(moments.cosine) != 1
+            or not len(moments.cosine)
+        ):
             raise ValueError("moments do not hold one number per cosine")
         if min(map(min, columns)) < 0 or max(moments.cosine) >= 1:
             raise ValueError("moments hold a number that is negative, or a cosine that is not below 1")

@@ -36,9 +36,8 @@ class Block:
         rows: (n,) their places in the run.
         evidence: about all of them.
         draws: (n, 1) draws behind each map.
-        stated: per cosine, (n,) the largest epsilon that each record states; 0.0 where it was not proved.
+        stated: per cosine, (n,) the largest epsilon that each record states, all of them proved.
         visible: per cosine, the same for maps as sampled.
-        proved: (n,) whether what is stated was proved to follow from the evidence.
     """
 
     rows: npt.NDArray[np.int64]
@@ -46,7 +45,6 @@ class Block:
     draws: FloatArray
     stated: dict[float, FloatArray]
     visible: dict[float, FloatArray]
-    proved: npt.NDArray[np.bool_]
 
 
 @final
@@ -127,10 +125,10 @@ def prove(blocks: Sequence[Block], count: int, cosines: Sequence[float], drawn: 
             held = block.evidence.fact(Majority).radius(block.evidence.law)[:, 0]
             classes[block.rows] = [whole_units(radius, scale.digits) for radius in held.tolist()]
         known = block.evidence.cosine(grid)
-        units[block.rows] = _largest(known, wanted, block.stated, block.proved, scale)
+        units[block.rows] = _largest(known, wanted, block.stated, scale)
         if Closeness in block.evidence.facts:
             seen = visible_cosine(block.evidence, grid, block.draws)
-            visible[block.rows] = _largest(seen, wanted, block.visible, block.proved, scale)
+            visible[block.rows] = _largest(seen, wanted, block.visible, scale)
         curves |= {row: _thousandths(known[at]) for at, row in enumerate(block.rows.tolist()) if row in drawn}
     asked = any(Majority in block.evidence.facts for block in blocks)
     return Proofs(wanted, scale, _falling(units), _falling(visible), curves, anything, classes if asked else None)
@@ -151,14 +149,8 @@ def _reach(blocks: Sequence[Block]) -> float:
     return best
 
 
-def _largest(
-    known: FloatArray,
-    cosines: tuple[float, ...],
-    stated: dict[float, FloatArray],
-    proved: npt.NDArray[np.bool_],
-    scale: Scale,
-) -> Units:
-    """(n, C) the last stop at which each cosine holds, or what a record states if that is proved to follow.
+def _largest(known: FloatArray, cosines: tuple[float, ...], stated: dict[float, FloatArray], scale: Scale) -> Units:
+    """(n, C) the last stop at which each cosine holds, or what a record states.
 
     A proof at a stop covers all smaller changes.
     """
@@ -167,8 +159,8 @@ def _largest(
         holds = known >= cosine
         found[:, column] = scale.step * np.where(holds.any(axis=1), holds.shape[1] - holds[:, ::-1].argmax(axis=1), 0)
         if cosine in stated:
-            exact = [whole_units(value, scale.digits) for value in stated[cosine][proved].tolist()]
-            found[proved, column] = np.maximum(found[proved, column], np.array(exact, np.int64))
+            exact = [whole_units(value, scale.digits) for value in stated[cosine].tolist()]
+            found[:, column] = np.maximum(found[:, column], np.array(exact, np.int64))
     return found
 
 

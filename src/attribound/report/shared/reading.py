@@ -5,9 +5,8 @@ import gc
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
-import msgspec
 import numpy as np
 
 from attribound.bounds.evidence import Evidence
@@ -17,18 +16,10 @@ from attribound.report.shared.curves import Block
 from attribound.report.shared.downloads import DownloadWriter
 from attribound.rounding import exact_text
 from attribound.runs import RunConfig
-from attribound.runs.membership import foreign
-from attribound.runs.proved import ProvedRecord, bare_evidence, prove_records
+from attribound.runs.proved import ProvedRecord, prove_records
 from attribound.runs.summary import Tally
 
 _BLOCK = 1000
-_TABLES = ("cosine", "visible_cosine", "max_epsilon", "max_visible_epsilon", "joint_epsilon", "cells")
-_UNSTATED: dict[str, Any] = {name: {} for name in _TABLES} | {
-    "rule": None,
-    "prediction_radius": None,
-    "reasons": msgspec.UNSET,
-}
-"""A record that states no answer."""
 
 
 @final
@@ -56,7 +47,6 @@ class _Member(NamedTuple):
     row: int
     record: Record
     evidence: Evidence
-    proved: bool
 
 
 def read(
@@ -67,7 +57,7 @@ def read(
     kept: frozenset[int],
     drawn: frozenset[int],
 ) -> "Reader":
-    """Read all records; those in the rows to keep are proved one by one, those that are drawn are held whole."""
+    """Read and prove all records; those in the rows to keep can be downloaded, those that are drawn are held whole."""
     reader = Reader(config, kept, findings, drawn=drawn)
     with _uncollected():
         while block := list(itertools.islice(records, _BLOCK)):
@@ -110,26 +100,20 @@ class Reader:
         self.tally = Tally(self.config)
 
     def take(self, records: Sequence[Record | Failure]) -> None:
-        """Read one block. What the page shows one by one is proved one by one."""
-        start = len(self.rows)
-        shown = [start + at in self.kept for at in range(len(records))]
-        proved = prove_records((one for one, keep in zip(records, shown, strict=True) if keep), self.config)
-        read = [next(proved) if keep else self._unseen(one) for one, keep in zip(records, shown, strict=True)]
-        for one, keep in zip(read, shown, strict=True):
-            if len(self.rows) in self.drawn and isinstance(one, ProvedRecord):
-                self.records[len(self.rows)] = one.record
+        """Read one block."""
+        for one in prove_records(records, self.config):
+            row = len(self.rows)
             self.tally.take(one)
             self.rows.append(_row(one))
-            if keep:
+            if row in self.kept:
                 self.downloads.add(one, self.findings)
             if isinstance(one, ProvedRecord):
+                if row in self.drawn:
+                    self.records[row] = one.record
                 self.first = self.first or one.record
                 self.alpha = max(self.alpha, one.record.alpha)
                 self.assumed = self.assumed or one.record.bound.kind == "assumed"
-        for at, (one, record) in enumerate(zip(read, records, strict=True)):
-            if isinstance(one, ProvedRecord) and isinstance(record, Record):
-                evidence = one.record.evidence() if shown[at] else bare_evidence(record)
-                self._wait(_Member(start + at, one.record, evidence, shown[at]))
+                self._wait(_Member(row, one.record, one.record.evidence()))
 
     def _wait(self, member: _Member) -> None:
         """Records are asked a thousand at once: those of one family wait for each other."""
@@ -143,12 +127,6 @@ class Reader:
         """No more records come."""
         self.blocks += [_stacked(family, self.config.cosines) for family in self.waiting.values() if family]
 
-    def _unseen(self, record: Record | Failure) -> ProvedRecord | Failure:
-        """A record that is only counted: what it states is not taken over, nor facts that need a check of their own."""
-        if isinstance(record, Failure):
-            return record
-        return ProvedRecord(msgspec.structs.replace(record, **_UNSTATED), tuple(foreign(record, self.config)))
-
 
 def _stacked(members: Sequence[_Member], cosines: Sequence[float]) -> Block:
     """Records of one family as one block."""
@@ -159,7 +137,6 @@ def _stacked(members: Sequence[_Member], cosines: Sequence[float]) -> Block:
         draws=np.array([one.draws for one in known], np.float64)[:, None],
         stated={c: np.array([one.max_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
         visible={c: np.array([one.max_visible_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
-        proved=np.array([one.proved for one in members]),
     )
 
 

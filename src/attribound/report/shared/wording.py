@@ -145,10 +145,9 @@ def notes(run: Collected) -> list[str]:
         found.append(f"The run was asked for {wanted} inputs and has {summary.total} records.")
     if len(run.kept) < summary.total:
         found.append(
-            f"All {summary.total:,} records are counted in the verdict, the curves and the quantiles. The gallery, the "
-            f"table and the downloads hold {len(run.kept):,} of them: evenly spaced ones, and those that were attacked "
-            "or have pictures; the others are counted with those rules that can be checked for all records at once, so "
-            "that the counts are lower bounds. `attribound verify` checks every record, `attribound export` writes all."
+            f"All {summary.total:,} records are checked and counted in the verdict, the curves and the quantiles. The "
+            f"gallery, the table and the downloads hold {len(run.kept):,} of them: evenly spaced ones, and those that "
+            "were attacked or have pictures. `attribound export` writes all."
         )
     if run.downloads.count < len(run.kept):
         found.append(

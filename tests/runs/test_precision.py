@@ -35,5 +35,5 @@ def test_a_run_in_bfloat16_says_so_and_is_opened_in_it(monkeypatch):
 
 def test_an_unknown_precision_is_one_line():
     config = RunConfig(model="mnist-cnn", data="mnist-sample", precision="int4")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="expected `precision` 'float32' or 'bfloat16', got 'int4'"):
+    with pytest.raises(ArgumentError, match="expected `precision` 'float32', 'bfloat16' or 'float16', got 'int4'"):
         prepare(config)

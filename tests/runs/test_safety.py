@@ -95,7 +95,7 @@ def test_exported_text_is_no_formula_and_steers_no_terminal(make, capsys) -> Non
     evil = replace(record, reason=" =1+1\x1b]0;evil\x07", versions={"=x\x1b": "@SUM(A1)\u202e"})
     change(path, "UPDATE records SET record = ?", encode(evil).decode())
     capsys.readouterr()
-    assert cli.run(["export", str(path)]) == 0
+    assert cli.run(["export", str(path), "--all"]) == 0
     out = capsys.readouterr().out
     assert all(letter.isprintable() or letter == "\n" for letter in out)
     assert r"' =1+1\x1b]0;evil\x07" in out

@@ -181,7 +181,10 @@ def test_gate_drift_verify_and_baseline_give_the_same(kind) -> None:
     for one in (counted, plain):
         assert verify_record(one).passed
     for epsilon in EPSILONS:
-        cases = [_case(ProvedRecord(one.record), Asked(0.8, epsilon, 0.9), set()) for one in (counted, plain)]
+        cases = [
+            _case(ProvedRecord(one.record, reached=one.cosine(epsilon)), Asked(0.8, epsilon, 0.9), set())
+            for one in (counted, plain)
+        ]
         assert replace(cases[0], seconds=0.0) == replace(cases[1], seconds=0.0)
     moved = certify(Unit(FIELD), POINT * UNITS, 1, noise=noises(kind)[0], samples=1024, seed=4)
     intervals = [

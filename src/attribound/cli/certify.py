@@ -101,7 +101,7 @@ def certify(
     from attribound.runs import RunConfig
     from attribound.runs.runner import prepare
 
-    method = attribution or default_attribution(model)
+    method = default_attribution(model) if attribution is None else attribution
     config = RunConfig(
         model=model,
         data=data,

@@ -98,7 +98,7 @@ def tolerance(
     check_words(attribution=attribution or "", maps=maps or (), data=[data], model=model)
     from attribound.runs import RunConfig
 
-    method = attribution or default_attribution(model)
+    method = default_attribution(model) if attribution is None else attribution
     changes = tuple(one.strip() for one in change or ("columns" if is_forest(model) else "everyday",))
     options: dict[str, Any] = {"keep": keep, "size": size.value, "scale": scale, "missing": missing}
     options |= {"fixed": fixed, "whole": whole, "threshold": threshold, "boxes": nodes, "seconds": seconds}

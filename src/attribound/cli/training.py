@@ -185,7 +185,7 @@ def tune(
     needs training with noise first, or a denoiser: --denoiser scans every level with and without one. Draws are of
     another stream than those of `certify`: what is chosen here by looking is certified afresh.
     """
-    method = attribution or default_attribution(model)
+    method = default_attribution(model) if attribution is None else attribution
     check_words(attribution=method, maps=maps or (), data=[data], model=model)
     from attribound import tuning
     from attribound.certification.suspicions import check_columns
@@ -205,8 +205,9 @@ def tune(
     network = load_model(model, arch, trust=trust_model)
     check_columns(source.features, network, model)
     _, source, note = fitted(data, source, network)
-    for line in filter(None, (note, _about_precision(plain(network), source, precision))):
-        console.say(quiet=as_json)(line)
+    say = console.say(quiet=as_json)
+    if note:
+        say(note)
     cleaner = None if denoiser is None else load_denoiser(denoiser)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
@@ -224,6 +225,8 @@ def tune(
             seed=seed,
             progress=advance,
         )
+    if line := _about_precision(plain(network), source, precision):
+        say(line)
     row = {"model": model, "denoiser": denoiser, "data": data, "precision": precision.value, **outcome.row()}
     _write_scan(row, out, target)
     answer(row, as_json, lambda: console.show_scan(row))

@@ -27,18 +27,21 @@ UNREADABLE = (sqlite3.Error, UnicodeError)
 
 def connect(file: Path, *, readonly: bool = False) -> sqlite3.Connection:
     """An opened file that holds our own tables and nothing else."""
-    try:
-        uri = file.resolve().as_uri() + ("?mode=ro" if readonly else "")
-        connection = sqlite3.connect(uri, uri=True, timeout=10)
-        connection.execute("PRAGMA trusted_schema=OFF")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_CELL)
-        connection.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.OperationalError:
-        if not readonly:
-            raise StoredDataError(f"cannot open {file} for writing") from None
-        connection = connect_immutable(file)
-    except UNREADABLE as error:
-        raise StoredDataError(f"{file.parent} is not a run: {reason(error)}") from None
+    with contextlib.ExitStack() as failing:
+        try:
+            uri = file.resolve().as_uri() + ("?mode=ro" if readonly else "")
+            connection = sqlite3.connect(uri, uri=True, timeout=10)
+            failing.callback(connection.close)
+            connection.execute("PRAGMA trusted_schema=OFF")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_CELL)
+            connection.execute("SELECT count(*) FROM sqlite_master")
+            failing.pop_all()
+        except sqlite3.OperationalError:
+            if not readonly:
+                raise StoredDataError(f"cannot open {file} for writing") from None
+            connection = connect_immutable(file)
+        except UNREADABLE as error:
+            raise StoredDataError(f"{file.parent} is not a run: {reason(error)}") from None
     _refuse_programs(connection, file)
     return connection
 

@@ -68,7 +68,7 @@ class Normal(Law):
 
     def normal_shift(self, epsilon: Number) -> FloatArray:
         """Epsilon / sigma."""
-        return np.asarray(epsilon, np.float64) / self.sigma
+        return np.asarray(check.non_negative("epsilon", epsilon) / self.sigma)
 
     def majority_radius(self, lower: Number, needed: Number = 0.5) -> FloatArray:
         """Sigma (Phi^-1(lower) - Phi^-1(needed)) (Cohen et al. 2019)."""

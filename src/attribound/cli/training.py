@@ -205,9 +205,7 @@ def tune(
     network = load_model(model, arch, trust=trust_model)
     check_columns(source.features, network, model)
     _, source, note = fitted(data, source, network)
-    say = console.say(quiet=as_json)
-    if note:
-        say(note)
+    _say(note, quiet=as_json)
     cleaner = None if denoiser is None else load_denoiser(denoiser)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
@@ -225,11 +223,17 @@ def tune(
             seed=seed,
             progress=advance,
         )
-    if line := _about_precision(plain(network), source, precision):
-        say(line)
+    _say(_about_precision(plain(network), source, precision), quiet=as_json)
     row = {"model": model, "denoiser": denoiser, "data": data, "precision": precision.value, **outcome.row()}
     _write_scan(row, out, target)
     answer(row, as_json, lambda: console.show_scan(row))
+
+
+def _say(line: str, *, quiet: bool) -> None:
+    from attribound.cli import console
+
+    if line:
+        console.say(quiet=quiet)(line)
 
 
 def _check_levels(levels: Sequence[float]) -> None:

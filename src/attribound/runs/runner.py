@@ -277,6 +277,7 @@ def run(
         data = job.open().data
         store.note("classes", list(data.classes))
         store.note("features", list(data.features))
+        store.note("codebook", data.codebook.to_json())
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
         store.note("inputs", max(len(items), store.recall("inputs") or 0))
         # What was measured when the run began counts.

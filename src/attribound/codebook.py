@@ -70,7 +70,7 @@ class Column:
             return "missing"
         if self.words:
             place = int(value)
-            return self.words[place] if place < len(self.words) else "any other"
+            return self.words[place] if 0 <= place < len(self.words) else "any other"
         unit = (self.one or self.unit) if value == 1 else self.unit
         return f"{with_commas(value)} {unit}".rstrip()
 

@@ -1,5 +1,6 @@
 """What the page can enlarge: pictures, measured cosines and the certificate curve of chosen records."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,8 @@ def _features(
 def _values(run: Collected, cells: FloatArray) -> list[str]:
     """A row's cells as people write them; stored in float32, so with as many digits as that holds."""
     written = [float(str(np.float32(cell))) for cell in cells.ravel()]
-    return [run.codebook[name].text(value) for name, value in zip(run.features, written, strict=True)]
+    cells_by_name = zip(run.features, written, strict=True)
+    return ["" if math.isinf(value) else run.codebook[name].text(value) for name, value in cells_by_name]
 
 
 def _cosines(maps: dict[str, FloatArray], run: Collected, row: int) -> dict[str, str]:

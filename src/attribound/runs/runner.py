@@ -296,10 +296,8 @@ def run(
             state.count(outcome.record, exact_text(job.config.cosines[0]))
             progress(state)
             if strict and isinstance(outcome.record, Failure):
-                raise AttriboundError(
-                    f"item {outcome.item} {part_of(outcome.record)}".rstrip()
-                    + f": {outcome.record.message} (--strict stops here)"
-                )
+                where = f"item {outcome.item} {part_of(outcome.record)}".rstrip()
+                raise AttriboundError(f"{where}: {outcome.record.message} (--strict stops here)")
     return state
 
 

@@ -154,7 +154,7 @@ def _row_by_row(field: F) -> F:
             f"expected gradients of one input that do not change with the batch around it: {field.name} draws blocks "
             f"of {field.block} rows, so they would not be independent"
         )
-    return field.one_by_one()
+    return field.one_by_one()  # type: ignore[return-value]
 
 
 @final

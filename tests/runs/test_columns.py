@@ -66,7 +66,7 @@ def test_ctrl_c_finishes_the_row_in_hand_and_the_command_goes_on(done, work, tmp
 
     monkeypatch.setattr(ColumnsAsker, "ask", interrupted)
     assert ask(work, tmp_path / "run") == 130
-    assert f"3 of {ROWS} inputs are in {tmp_path / 'run'}. To go on: attribound" in capsys.readouterr().err
+    assert f"3 of {ROWS} records are in {tmp_path / 'run'}. To resume: " in capsys.readouterr().err
     assert len(records(tmp_path / "run")) == 3
     assert ask(work, tmp_path / "run") == 0
     assert len(asked) == ROWS
@@ -220,7 +220,7 @@ def test_the_page_of_a_comparison_names_people_and_reasons(work, tmp_path, capsy
     with (tmp_path / "named.csv").open("w", newline="") as file:
         csv.writer(file).writerows([[*head, "name"], *([*row, f"<b>Ada {place}"] for place, row in enumerate(rows))])
     columns = {"amount": {"title": "sum & <i>"}, "months": {"title": "duration"}}
-    (tmp_path / "book.json").write_text(json.dumps({"noun": "customer", "classes": ["no", "yes"], "columns": columns}))
+    (tmp_path / "book.json").write_text(json.dumps({"noun": "customer", "columns": columns}))
     data = f"csv:{tmp_path / 'named.csv'}?label=paid&id=name&codebook={tmp_path / 'book.json'}"
     train(tmp_path / "later.ubj", seed=9)
     for model, out in ((work / "credit.ubj", "a"), (tmp_path / "later.ubj", "b")):

@@ -64,9 +64,8 @@ def test_cards_name_columns_and_cells_as_the_codebook_does(smoothed, tmp_path) -
         book = store.recall("codebook")
         book["columns"]["status"]["title"] = "harmless"
         store.note("codebook", book)
-    assert "its codebook is not that of credit-sample" in str(
-        check_run(tmp_path / "run", opener=Opener(data="credit-sample")).to_json()
-    )
+    found = check_run(tmp_path / "run", opener=Opener(data="credit-sample"))
+    assert "its codebook is not that of credit-sample" in str(found.whole)
     with Store.append(tmp_path / "run") as store:
         store.note("codebook", {"columns": 3})
     with Store.read(tmp_path / "run") as store, pytest.raises(StoredDataError, match="codebook cannot be read"):

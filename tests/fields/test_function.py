@@ -163,7 +163,7 @@ def unseeded(rows: np.ndarray, seed: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("explain", "message"),
     [
-        (one_chance, "draws one chance for a whole batch"),
+        (one_chance, "shares its random numbers within a batch"),
         (of_the_batch, "changes with the batch around it"),
         (unseeded, "another answer on the second call: draw from `seed` alone"),
         (slopes, r"expected explain\(rows, seed\) of a random mine"),

@@ -85,7 +85,8 @@ def refuse(field: Field, seen: Seen) -> None:
         hint = "draw all randomness from `generator`" if field.random else "a model must not change while it is sampled"
         raise FieldError(
             f"expected a model whose answer for an input is always the same, whatever else is in the batch: "
-            f"{field.name} gave another map or output when the same call was made again, so its attributions are not independent draws ({hint})"
+            f"{field.name} gave another map or output when the same call was made again, so its attributions "
+            f"are not independent draws ({hint})"
         )
     if seen != "same":
         what = "its output" if seen == "outputs" else f"the map of {field.name}"

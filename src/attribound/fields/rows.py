@@ -96,8 +96,8 @@ def _check_outputs_alone(field: Field, points: Tensor) -> None:
     if not _alike(first, second, _tolerance(field, together)):
         raise FieldError(
             "expected a model whose answer for an input is always the same, whatever else is in the batch: "
-            "its output for the same input changes with the batch around it or from call to call, so its attributions are "
-            "not independent draws"
+            "its output for the same input changes with the batch around it or from call to call, so its attributions "
+            "are not independent draws"
         )
 
 

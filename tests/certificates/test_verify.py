@@ -112,7 +112,7 @@ FORGED = {
     "draws 0": (lambda r: r.update(draws=0), "draws 0 is not in 2..1024"),
     "half the draws": (lambda r: r.update(draws=512), "states map_radius again|than 512 draws can prove"),
     "twice the samples": (lambda r: r.update(samples=2048), "states map_radius again|to block means"),
-    "samples that are no multiple": (lambda r: r.update(samples=1025), "samples 1025 is no multiple of 1024 draws"),
+    "samples that are no multiple": (lambda r: r.update(samples=1025), "samples 1025 is not a multiple of 1024 draws"),
     "more noise": (lambda r: r["noise"].update(sigma=5.0), "states noise.radius"),
     "more noise everywhere but in the subject": (
         lambda r: r["noise"].update(sigma=5.0, radius=5.0 * 786**0.5),

@@ -35,7 +35,7 @@ def _about_record(record: ColumnsRecord) -> list[str]:
     reasons = [part.reason for part in record.parts]
     about_first = kind[0] in ("stays", "first")
     checks = {
-        "has a number that is none": np.isfinite([*record.contributions, *record.units, record.score]).all(),
+        "has a value that is not a number": np.isfinite([*record.contributions, *record.units, record.score]).all(),
         "has a unit or a tie below 0": min(*record.units, record.tie) >= 0,
         "has another subject": same == (record.item, record.model_sha256, record.input_sha256),
         f"makes {len(record.parts)} statements, {record.asked.keep} are {count}": len(record.parts) == count,

@@ -212,4 +212,4 @@ def _same(first: FloatArray, second: FloatArray) -> BoolArray:
 def _derived(evidence: Evidence, members: Sequence[Record]) -> BoolArray:
     """(N,) whether every fact follows from others by the rule that it is for."""
     clear = [rule.clear(evidence) for rule in RULES if rule.applies(evidence)]
-    return np.logical_and.reduce([np.ones(len(members), bool), *clear])
+    return np.asarray(np.logical_and.reduce([np.ones(len(members), bool), *clear]))

@@ -11,7 +11,6 @@ import attribound as ab
 from attribound.codebook import Codebook, Column
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.forests import Forest, TreeShap
-from attribound.models.forest import ForestScores
 from tests.forests.models import lgb, table
 
 WORDS = ("zwölf", "a b", "z")
@@ -66,7 +65,7 @@ def test_rows_in_the_models_own_words(known):
 
 
 def test_certificates_take_rows_in_the_models_words(known):
-    field = ab.Unit(ab.fields.make_field(ForestScores(TreeShap(Forest(known[0] / "model.ubj"))), "treeshap"))
+    field = ab.Unit(TreeShap(Forest(known[0] / "model.ubj")))
     noise = ab.Gaussian(0.25, scale=[1.0, 0.0])
     said, meant = (ab.certify(field, x, noise=noise, samples=64, seed=0) for x in (Named(c="z", n=0.25), [0.25, 2.0]))
     assert said.record.input_sha256 == meant.record.input_sha256

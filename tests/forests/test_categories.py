@@ -67,7 +67,9 @@ def test_rows_in_the_models_own_words(known):
 def test_certificates_take_rows_in_the_models_words(known):
     field = ab.Unit(TreeShap(Forest(known[0] / "model.ubj")))
     noise = ab.Gaussian(0.25, scale=[1.0, 0.0])
-    said, meant = (ab.certify(field, x, noise=noise, samples=64, seed=0) for x in (Named(c="z", n=0.25), [0.25, 2.0]))
+    said, meant = (
+        ab.certify(field, x, noise=noise, samples=64, seed=0) for x in (Named(c="z", n=0.25), np.array([0.25, 2.0]))
+    )
     assert said.record.input_sha256 == meant.record.input_sha256
 
 

@@ -70,7 +70,7 @@ class Column:
             return "missing"
         if self.words:
             place = int(value)
-            return self.words[place] if place < len(self.words) else "any other"
+            return self.words[place] if 0 <= place < len(self.words) else "any other"
         unit = (self.one or self.unit) if value == 1 else self.unit
         return f"{with_commas(value)} {unit}".rstrip()
 
@@ -100,7 +100,7 @@ class Codebook:
         except (ValueError, RecursionError) as error:
             raise StoredDataError(f"cannot read the codebook {shown(path)}: {reason(error)}") from None
         try:
-            return cls._parse(stated)
+            return cls.parse(stated)
         except ArgumentError as error:
             raise StoredDataError(f"cannot read the codebook {shown(path)}: {error}") from None
 
@@ -127,7 +127,8 @@ class Codebook:
         return cls.read(value)
 
     @classmethod
-    def _parse(cls, stated: Any) -> Self:
+    def parse(cls, stated: Any) -> Self:
+        """From what a file holds, or `to_json` made; raises ArgumentError."""
         known = ("classes", "noun", "columns")
         if not isinstance(stated, dict) or not set(stated) <= set(known):
             found = next((name for name in stated if name not in known), "") if stated else ""
@@ -142,6 +143,16 @@ class Codebook:
             _words("classes", stated.get("classes", [])),
             printable(noun),
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, what is stated only."""
+        plain = Column()
+        columns = {
+            name: {key: value for key, value in vars(one).items() if value != getattr(plain, key)}
+            for name, one in self.columns.items()
+        }
+        listed = {name: {k: list(v) if k == "words" else v for k, v in one.items()} for name, one in columns.items()}
+        return {"classes": list(self.classes), "noun": self.noun, "columns": listed}
 
     def __getitem__(self, name: str) -> Column:
         """What is stated about a column, or one about which nothing is."""

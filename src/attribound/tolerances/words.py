@@ -48,14 +48,14 @@ def _about(record: ToleranceRecord) -> str:
 
 
 def _against(record: ToleranceRecord) -> str:
-    kind = "the plain map" if record.reference == "plain" else "the map shown"
-    return f"{kind} of the unchanged input"
+    kind = "the plain map of" if record.reference == "plain" else "the map shown for"
+    return f"{kind} the unchanged input"
 
 
 def _how(record: ToleranceRecord) -> str:
     change = record.change
-    made = f"Made so: {change.made}."
-    back = " Maps are brought back to the first frame." if change.moves else ""
+    made = f"How it is made: {change.made}."
+    back = " Maps are brought back to where things were." if change.moves else ""
     if record.proof == "exact":
         return f"{made}{back} Exact: every alternative was tried. Nothing is said about any other change."
     adds = (

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
 import numpy as np
+import numpy.typing as npt
 
 from attribound.bounds.facts import Length, Spread
 from attribound.bounds.laws import Law, Truncation
@@ -96,13 +97,13 @@ def _zoomed(value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArr
     steps = np.linspace(0.0, 1.0, law.levels)
     low, high = law.level_range(shift)
     best = np.asarray(np.inf)
-    for _ in range(zooms):
+    for zoom in range(zooms):
         levels = low[..., None] + (high - low)[..., None] * steps
         values = value(_truncate(law, shift, levels))
-        at = np.argmin(values, axis=-1)
         best = np.minimum(best, values.min(axis=-1))
-        levels = np.broadcast_to(levels, values.shape)
-        low, high = (np.take_along_axis(levels, _near(at, step, law), -1)[..., 0] for step in (-1, 1))
+        if zoom + 1 < zooms:
+            near = _near(np.argmin(values, axis=-1), law)
+            low, high = np.moveaxis(np.take_along_axis(np.broadcast_to(levels, values.shape), near, -1), -1, 0)
     return best
 
 
@@ -117,6 +118,6 @@ def _truncate(law: Law, shift: FloatArray, levels: FloatArray) -> Truncation:
     return Truncation(missing, deviation)
 
 
-def _near(at: np.ndarray, step: int, law: Law) -> np.ndarray:
-    near: np.ndarray = np.clip(at + step, 0, law.levels - 1)[..., None]
-    return near
+def _near(at: npt.NDArray[np.intp], law: Law) -> npt.NDArray[np.intp]:
+    """(..., 2) the places on both sides."""
+    return np.minimum(np.maximum(at[..., None] + np.array([-1, 1]), 0), law.levels - 1)

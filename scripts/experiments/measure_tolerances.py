@@ -10,6 +10,7 @@ runs of `attribound certify --change`. Writes `results/tolerances.json` and `.md
 import argparse
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -246,7 +247,7 @@ def main() -> None:
 def page(found: dict[str, Any]) -> str:
     """The tables in words."""
     rows = [
-        f"| {run} | {name} | {one['inputs']} | {next(iter(one['proofs']))} | {_interval(one['range'])} | "
+        f"| {run} | {name} | {one['inputs']} | {_proof(one, known['samples'])} | {_interval(one['range'])} | "
         f"{_interval(next(iter(one['median_reach'].values())))} | {next(iter(one['whole_range'].values()))} | "
         f"{_interval(one['median_class_reach'])} | {one['unit']} | {round_down(one['median_fidelity'], 3)} | "
         f"{one['seconds']:.0f} | {one['bytes'] / 1000:.0f} |"
@@ -276,6 +277,10 @@ def page(found: dict[str, Any]) -> str:
     )
 
 
+def _proof(change: dict[str, Any], samples: int) -> str:
+    return "exact" if "exact" in change["proofs"] else f"alpha, {samples:,} draws"
+
+
 def _interval(ends: Any) -> str:
     return interval_text(None if ends is None else tuple(ends))
 
@@ -292,19 +297,38 @@ def _checked(found: dict[str, Any]) -> list[str]:
     if scans:
         inside = sum(one["positions_inside"] for one in scans)
         lines.append(
-            f"- Scanned: {len(scans)} dense scans of {scans[0]['draws']:,} draws of their own; {inside:,} positions "
+            f"- Scanned: {len(scans)} dense scans of {_between(one['draws'] for one in scans)} draws of their own; {inside:,} positions "
             f"inside proved reaches, {sum(one['violated'] for one in scans)} scans contradict a proof."
         )
         spent = 1e6 * found["bookkeeping_seconds_per_draw"]
         lines.append(f"- Bookkeeping of a scan: {spent:.0f} microseconds of the processor per draw (maps of 7 x 7).")
-    if ends:
-        ratios = [end["proved"] / end["true"] for end in ends]
-        lines.append(f"- Proved / true reach, {len(ends)} ends inside the range: median {median(ratios):.2f}.")
+    lines += _ratios(found)
     if broken := [end["broken"] / end["true"] for end in ends if "broken" in end]:
         lines.append(
             f"- Broken end / true reach, {len(broken)} ends: median {median(broken):.2f}, largest {max(broken):.2f}."
         )
     return lines
+
+
+def _between(numbers: Iterable[int]) -> str:
+    """The smallest and the largest, or the only one."""
+    found = sorted(set(numbers))
+    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+
+
+def _ratios(found: dict[str, Any]) -> list[str]:
+    """Proved over true reach, for each number of draws."""
+    ratios: dict[int, list[float]] = {}
+    for key, one in found["checks"].items():
+        draws = found["runs"][key.split()[0]]["samples"]
+        ratios.setdefault(draws, []).extend(
+            end["proved"] / end["true"] for end in one.get("ends", []) if end["true"] > 0
+        )
+    return [
+        f"- Proved / true reach with {draws:,} draws, {len(found)} ends inside the range: median {median(found):.2f}."
+        for draws, found in sorted(ratios.items())
+        if found
+    ]
 
 
 _HEAD = """# Tolerances of everyday changes
@@ -313,7 +337,7 @@ Made by `python scripts/experiments/measure_tolerances.py RUN ... --check N` fro
 
     attribound tolerance --model efficientnet-lite0.safetensors --arch efficientnet-lite0 --data photos \\
         --attribution gradcam --map centred --change rotation:45 --change zoom:50% --change contrast:2.5 \\
-        --change gamma:2.5 --samples 2048 --out scanned-photos
+        --change gamma:2.5 --samples 1024 --out scan1k-photos
 
 Cosine 0.8, alpha 0.001 for all that is scanned about one input, windows of an eighth of the range. Exact rows are
 about the plain map, scanned ones about window means. Medians over inputs; `whole`: inputs proved over all of the range;
@@ -321,7 +345,6 @@ seconds on the clock of a machine that did other work too; kB of a stored record
 `imagenet` those of foolbox in alphabetical order (EfficientNet-Lite0, centred Grad-CAM, float32, about 32 ms of one
 core a map); `digits` the first shipped ones (consistency training), `cifar10` the first test pictures (ResNet-20
 trained with noise). The number of inputs is that of the records made so far: the same commands go on with them.
-Scanned changes had 2,048 draws each, half of the default.
 
 | run | change | inputs | proof | tried | reach at 0.8 | whole | class stays | unit | fidelity | s | kB |
 |---|---|---|---|---|---|---|---|---|---|---|---|""".splitlines()

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -132,7 +133,7 @@ def test_a_statement_from_outside_is_one_file_and_one_call(tmp_path) -> None:
 def test_verify_derives_its_answer_anew(tmp_path) -> None:
     run = ["--model", "mnist-cnn-noise", "--data", "mnist-sample", "--noise", "gaussian:0.5", "--samples", "256"]
     use(tmp_path, ["certify", *run, "--items", "1", "--positive", "400", "--workers", "1", "--out", "run"])
-    with sqlite3.connect(tmp_path / "run" / "run.sqlite") as connection:
+    with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite", isolation_level=None)) as connection:
         (text,) = connection.execute("SELECT record FROM records").fetchone()
         record = msgspec.json.decode(text, type=Record)
         forged = msgspec.structs.replace(record, answers={"positive": {"share": 1.0}})
@@ -143,5 +144,5 @@ def test_verify_derives_its_answer_anew(tmp_path) -> None:
 
 
 def records(run: Path) -> list[dict]:
-    with sqlite3.connect(run / "run.sqlite") as connection:
+    with closing(sqlite3.connect(run / "run.sqlite")) as connection:
         return [json.loads(text) for (text,) in connection.execute("SELECT record FROM records ORDER BY item")]

@@ -140,13 +140,32 @@ def test_a_coupling_common_to_all_classes_is_taken_out_row_by_row(offset) -> Non
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])
-def test_a_random_path_cannot_be_taken_out_and_is_refused(offset) -> None:
-    """A block of rows is one draw there: a model whose gradients couple rows has no such field."""
-    with pytest.raises(
-        FieldError,
-        match="gradients of one input that do not change with the batch around it: ig-random draws blocks of 4",
-    ):
-        run(CommonCoupling(offset), wrap=lambda model: IntegratedGradients(model, steps=4, path="random"))
+def test_a_random_path_is_taken_out_point_by_point(offset) -> None:
+    """A block of rows is one draw there; alone, a point's slopes are all the sign of its own mean."""
+    slow = probed(Unit(IntegratedGradients(CommonCoupling(offset), steps=4, path="random")), 4)
+    generator = torch.Generator().manual_seed(1)
+    points = torch.randn(8, 4, generator=generator)
+    alone = points * points.mean(dim=1, keepdim=True).sign()
+    maps = slow.attribute(points, 0, generator=generator)
+    assert torch.allclose(maps, (alone / alone.norm(dim=1, keepdim=True)).double(), atol=1e-5)
+
+
+class Blocks(Field):
+    """Saliency that calls the mean of four rows one draw, for no reason."""
+
+    name, block = "blocks", 4
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+
+    def explain(self, inputs, target, *, generator=None, create_graph=False):
+        return Saliency(self.model).explain(inputs, target, create_graph=create_graph)
+
+
+def test_other_blocks_cannot_be_taken_out_and_are_refused() -> None:
+    match = "gradients of one input that do not change with the batch around it: blocks draws blocks of 4"
+    with pytest.raises(FieldError, match=match):
+        run(CommonCoupling(), wrap=Blocks)
 
 
 WEIGHTS = torch.tensor([[9.45, -0.65], [7.83, -0.83], [3.84, -0.48]], dtype=torch.float64)

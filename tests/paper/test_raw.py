@@ -10,6 +10,7 @@ from attribound.errors import ArgumentError
 from attribound.fields import IntegratedGradients
 from attribound.models import load_model
 from attribound.paper import EXPERIMENTS, Settings, conduct
+from attribound.paper.gridpg import BALL, SIGMA, _ball
 from attribound.paper.raw import READINGS, raw_lengths
 from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS
 from attribound.paper.table import mean_interval
@@ -54,6 +55,25 @@ def test_tables_take_the_models_of_their_data(papers) -> None:
     assert on_cifar10.chosen(MNIST_MODELS) == {name: CIFAR_MODELS[name] for name in MNIST_MODELS}
     assert on_cifar10.chosen({"IGR": MNIST_MODELS["IGR"]}) == {"IGR": "cifar10-resnet20-igr"}
     assert replace(on_cifar10, model="a/b.safetensors").chosen(MNIST_MODELS) == {"b": "a/b.safetensors"}
+
+
+@pytest.mark.parametrize(("name", "added"), [("table6", "Noise"), ("table9", "Ours")])
+def test_the_papers_setting_has_the_papers_models(name, added, papers) -> None:
+    table = EXPERIMENTS[name]
+    assert list(table.models(papers)) == ["Standard", "IG-NORM", "IGR"]
+    assert list(table.models(replace(papers, attribution=None))) == ["Standard", "IG-NORM", "IGR", added]
+    assert table.models(replace(papers, model="mnist-cnn")) == {"mnist-cnn": "mnist-cnn"}
+
+
+def test_grids_of_photographs_have_the_papers_ball_too(papers) -> None:
+    shares = {name: [0.25, 0.5, 0.75, 0.5] for name in ("IG", "uniform", "gaussian")}
+    numbers = {"gridpg": shares, "ball": {BALL: [0.5] * 4}}
+    table = EXPERIMENTS["gridpg"].table(replace(papers, model="network.safetensors"), numbers)
+    assert [row[0] for row in table.rows] == ["IG", "uniform", "gaussian", BALL]
+    assert table.rows[-1] == [BALL, "0.500", "/"]
+    assert any(note.startswith(f"{BALL} - IG on the same maps: 0.000") for note in table.notes)
+    ball = next(iter(_ball(602_112).values()))
+    assert ball.law(1).sigma == pytest.approx(SIGMA)
 
 
 def test_an_unknown_output_is_one_clear_line(papers) -> None:

@@ -124,7 +124,7 @@ def test_interrupted_and_killed_runs_go_on(number, expected, tmp_path, capsys) -
     done = count(path)
     assert 2 <= done < 60
     if number == signal.SIGINT:
-        assert f"{done} of 60 inputs are in {path}. To go on: attribound" in err
+        assert f"{done} of 60 records are in {path}. To resume: attribound" in err
     assert call(capsys, *CERTIFY, "--items", "60", "--out", path)[0] == 0
     assert call(capsys, *CERTIFY, "--items", "60", "--out", tmp_path / "whole")[0] == 0
     assert records(path) == records(tmp_path / "whole")

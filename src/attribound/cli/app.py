@@ -27,27 +27,28 @@ app = typer.Typer(
     invoke_without_command=True,
     help="""Prove how far an explanation can be bent.
 
-A saliency or Grad-CAM map says why a classifier decided, but invisible changes of the input can turn it into almost
-anything. attribound averages the map over noise and proves a lower bound on its cosine similarity after ANY change of
-l2 size up to epsilon.
+A Grad-CAM map or a list of SHAP reasons says why a model decided. A small change of the input can turn that
+explanation into almost anything while the decision stays. attribound proves how far it stays the same: when a picture
+turns or darkens, when numbers of a table are slightly off, or under ANY change of l2 size up to epsilon.
 
 \b
-Start with:  attribound demo      certify real images, see tables and pictures
-Then:        attribound bound     the closed forms as a calculator
-Your model:  attribound tune      find the noise level
-             attribound train     train a model whose explanations hold
-             attribound data      get MNIST, CIFAR-10, ImageNet weights
-Many inputs: attribound certify   certify a data set; resumes, uses every core
-             attribound tolerance how far may a picture turn, darken, shift, before its explanation does?
-             attribound show      summarise it
-             attribound report    one page to read, share and question
-             attribound export    its records as csv, json, latex, parquet; a pack of evidence
-             attribound copy      a safe copy of a run, also while it is written
-Pipelines:   attribound gate      stop when too few explanations are certified
-             attribound compare   which explanations changed between two runs
-In doubt:    attribound attack    attack what was certified
-             attribound replay    score a violation again
-             attribound verify    check a stored certificate or a whole run
+Start with:  attribound demo       digits, then a credit decision, with reports to open
+Prove:       attribound tolerance  how far a picture may turn or darken, or a table's columns be off
+             attribound certify    any change up to epsilon
+Look:        attribound show       summarise a run
+             attribound report     one page to read and share
+             attribound export     the records as csv, json, latex or parquet; a pack of evidence
+             attribound copy       copy a run safely, even while it is running
+Pipelines:   attribound gate       stop when too few explanations hold
+             attribound compare    which explanations changed between two runs
+In doubt:    attribound verify     derive every stored number again
+             attribound attack     attack what was certified
+             attribound replay     score a stored violation again
+Your model:  attribound tune       find the noise level for certify
+             attribound train      train a model whose explanations hold
+             attribound data       fetch MNIST, CIFAR-10, ImageNet weights and others
+Research:    attribound bound      the closed forms as a calculator
+             attribound paper      the tables and figures of the paper
 """,
 )
 
@@ -56,37 +57,40 @@ Run = Annotated[Path, typer.Argument(help="Folder of a run, written by certify o
 Model = Annotated[
     str,
     typer.Option(
-        help="A shipped name, a .safetensors or .pt file with --arch, TorchScript, or module:factory (runs your code)."
+        help="A shipped name, weights (.safetensors, .pt) with --arch, a forest (.json, .ubj, .txt), .onnx, "
+        "TorchScript, or module:factory (runs your code)."
     ),
 ]
-Repeated = Annotated[
-    str | None, typer.Option(help="The certified model, repeated: needed if the record's own could run code.")
-]
-RepeatedData = Annotated[str | None, typer.Option(help="The data, repeated: needed for certificates made in Python.")]
+Repeated = Annotated[str | None, typer.Option(help="The model of the run. Needed if loading it could run code.")]
+RepeatedData = Annotated[str | None, typer.Option(help="The data of the run. Needed for certificates made in Python.")]
 RepeatedAttribution = Annotated[
-    str | None, typer.Option(help="The record's own module:Field, repeated: it is code, which no file may choose.")
+    str | None,
+    typer.Option(help="The module:Field of the run. Needed because it is code, and no stored file may choose code."),
 ]
 Arch = Annotated[
     str | None,
-    typer.Option(
-        help="Architecture of a file of weights: small-cnn, resnet18, resnet20, resnet50, resnet50-keras, ..."
-    ),
+    typer.Option(help="Architecture of the weights: small-cnn, resnet18, resnet20, resnet50, resnet50-keras, ..."),
 ]
-Trust = Annotated[bool, typer.Option(help="Load programs too (TorchScript, .pt2): they can do anything you can.")]
+Trust = Annotated[bool, typer.Option(help="Also load programs (TorchScript, .pt2): they can do anything you can.")]
 Denoiser = Annotated[
     str | None,
     typer.Option(
-        help="Denoise first: denoiser-photos, denoiser-cifar10, denoiser-cifar10-resnet20, or FILE.safetensors of ours."
+        help="Denoise first: denoiser-photos, denoiser-cifar10, denoiser-cifar10-resnet20, or "
+        "a .safetensors file from `train`."
     ),
 ]
 Data = Annotated[
-    str, typer.Option(help="mnist-sample, photos, mnist:DIR, cifar10:DIR, folder:DIR[?size=N], npz:FILE, csv:FILE, ...")
+    str,
+    typer.Option(
+        help="photo.jpg, folder:DIR[?size=N], csv:FILE, parquet:FILE, npz:FILE, mnist:DIR, cifar10:DIR, "
+        "mnist-sample, photos, ..."
+    ),
 ]
 Attribution = Annotated[
     str | None,
     typer.Option(
         help="saliency, ig, gradcam[:LAYER], treeshap, feature-ablation, ..., or your own code, module:Field. "
-        "[saliency; treeshap of a forest]",
+        "[default: saliency; treeshap for a forest]",
         show_default=False,
     ),
 ]
@@ -98,7 +102,7 @@ Maps = Annotated[
     ),
 ]
 Bound = Annotated[
-    str, typer.Option(help="How the limit is known: unit, clip:L, proved:L; assumed:L is no certificate.")
+    str, typer.Option(help="How the limit is known: unit, clip:L or proved:L; with assumed:L nothing is certified.")
 ]
 Alpha = Annotated[float, typer.Option(help="Probability that a certificate is false.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the draws.")]

@@ -26,19 +26,25 @@ def attack(
     attribution: RepeatedAttribution = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(help=f"{', '.join(METHODS)}, or a registered one; repeat for several; default: the budget's."),
+        typer.Option(
+            help=f"{', '.join(METHODS)}, or a registered one; repeat for several. Default: those of the budget."
+        ),
     ] = None,
     budget: Annotated[
-        Budget, typer.Option(help="quick: seconds; normal: about a minute; thorough: many, per certificate.")
+        Budget, typer.Option(help="Per certificate: quick takes seconds, normal about a minute, thorough many minutes.")
     ] = Budget.NORMAL,
     cosine: Annotated[float, typer.Option(help="Attack the largest epsilon certified for this cosine.")] = 0.8,
-    restarts: Annotated[int | None, typer.Option(min=1, help="Independent starts; default: the budget's.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Iterations per start; default: the budget's.")] = None,
+    restarts: Annotated[
+        int | None, typer.Option(min=1, help="Independent starts. Default: as the budget says.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Iterations per start. Default: as the budget says.")] = None,
     samples: Annotated[
-        int | None, typer.Option(min=1, help="Draws that smooth the map during the attack; default: the budget's.")
+        int | None,
+        typer.Option(min=1, help="Draws that smooth the map during the attack. Default: as the budget says."),
     ] = None,
     tightness: Annotated[
-        bool | None, typer.Option(help="Also search the smallest epsilon that breaks the cosine [thorough only].")
+        bool | None,
+        typer.Option(help="Also search for the smallest epsilon that breaks the cosine [default: only if thorough]."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the attacks.")] = 0,
     items: Annotated[int | None, typer.Option(min=1, help="Attack only this number of inputs of a run.")] = None,
@@ -46,14 +52,15 @@ def attack(
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Attack what a run or a stored certificate claims; exit code 1, and a saved case, if it is found false.
+    """Attack what a run or a stored certificate claims; if a claim is false, save the case and exit with code 1.
 
     Example: attribound attack my-run --budget quick --items 3
 
-    Of a forest's columns, changes inside every proved reach are tried, and nearest changes handed to its library.
-    Every certified (epsilon, cosine) is attacked; an attack that does not fit the model is skipped with a line. The
-    table shows the certified cosine, the worst found, the gap, and the tightness: certified epsilon / smallest epsilon
-    at which an attack reached that cosine. A run stores its findings; run again to go on.
+    Every certified (epsilon, cosine) is attacked. An attack that does not fit the model is skipped, and a line says so.
+    The table shows the certified cosine, the worst cosine found, the gap between them, and the tightness: certified
+    epsilon / smallest epsilon at which an attack reached that cosine. For the columns of a forest, changes inside every
+    proved reach are tried, and the nearest changes are checked with the library of the forest. A run stores its
+    findings; the same command again resumes.
     """
     from attribound.attacks import BUDGETS, make_attacks
     from attribound.certification.reopen import Opener
@@ -85,7 +92,7 @@ def attack(
                 say=say,
             )
         elif items or limit_items:
-            raise ArgumentError(f"--items is for runs, and {path} is none")
+            raise ArgumentError(f"--items is for runs, and {path} is not a run")
         else:
             findings = [audit_file(path, attacks, opener, cosine=cosine, seed=seed, tightness=close, say=say)]
     _finish(findings, path, as_json)
@@ -155,7 +162,7 @@ def replay(
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Score a stored violation again with fresh noise, on exactly the model, data and method it is about.
+    """Score a stored violation again, with fresh noise, on the model, data and method that it is about.
 
     Exit code 1 if it still violates the certificate.
     """

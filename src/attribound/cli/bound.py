@@ -16,7 +16,9 @@ def bound(
     limit: Annotated[float, typer.Option(help="The attribution's norm never exceeds this.")] = 1.0,
     dim: Annotated[int | None, typer.Option(help="Number of input features; needed for the ball.")] = None,
     radius: Annotated[float | None, typer.Option(help="Radius of the uniform ball.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Standard deviation of Gaussian noise, instead.")] = None,
+    sigma: Annotated[
+        float | None, typer.Option(help="Standard deviation of Gaussian noise, in place of --radius.")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="l2 size of the change: asks for the cosine.")] = None,
     cosine: Annotated[float | None, typer.Option(help="Wanted cosine: asks for the largest epsilon.")] = None,
     as_json: Json = False,
@@ -25,8 +27,8 @@ def bound(
 
     Example: attribound bound --dim 784 --radius 1 --norm 0.5 --epsilon 0.01 --cosine 0.9
 
-    With --epsilon it gives the certified cosine (-1 if nothing can be said), with --cosine the largest epsilon, with
-    both also the smallest radius that would do if the norm did not change with the radius.
+    --epsilon asks for the certified cosine (-1 if nothing can be said), --cosine for the largest epsilon. Both together
+    also ask for the smallest radius that would be enough if the norm did not change with the radius.
     """
     answers = _closed_forms(norm, limit, dim, radius, sigma, epsilon, cosine)
     finite = {key: value if math.isfinite(value) else None for key, value in answers.items()}

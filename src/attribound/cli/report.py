@@ -13,26 +13,28 @@ from attribound.errors import ArgumentError
 @app.command()
 def report(
     run: Run,
-    out: Annotated[Path | None, typer.Option(help="The file; default: report.html (or audit.html) in the run.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. Default: report.html (or audit.html) in the run.")
+    ] = None,
     scan: Annotated[
-        Path | None, typer.Option(help="JSON file of `attribound tune --out`: adds the noise level trade-off.")
+        Path | None,
+        typer.Option(help="JSON file from `attribound tune --out`: adds the trade-off between noise levels."),
     ] = None,
     audience: Annotated[
-        Audience, typer.Option(help="everyone: a page to question; auditor: one to print, sign and archive.")
+        Audience, typer.Option(help="everyone: a page to explore; auditor: a page to print, sign and archive.")
     ] = Audience.EVERYONE,
-    kind: Annotated[
-        PageForm, typer.Option("--format", help="pdf is printed by Chromium, if there is one.")
-    ] = PageForm.HTML,
-    by: Annotated[str, typer.Option(help="Who answers for an auditor's report.")] = "",
+    kind: Annotated[PageForm, typer.Option("--format", help="pdf needs Chromium.")] = PageForm.HTML,
+    by: Annotated[str, typer.Option(help="Who is responsible for the auditor's report.")] = "",
     as_json: Json = False,
 ) -> None:
     """Write one HTML file that says how far explanations can be bent, for which inputs, and how we know.
 
-    Of tolerances: how far pictures may change, with a film strip of every change.
+    For tolerances: how far pictures may change, with a film strip of every change. For forests: for how many rows the
+    reasons hold, with a letter for each.
 
     Example: attribound report my-run, or attribound report my-run --audience auditor --format pdf --by "A. Name"
 
-    The file opens from disk, loads nothing from anywhere and can be mailed. A run may be reported while it is running.
+    The file opens from disk, needs no network and can be mailed. The run may still be running.
     """
     from attribound.files import write_whole
     from attribound.report.auditor import page as auditor

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def show(run: Run, as_json: Json = False) -> None:
-    """Summarise a run, certificates or tolerances: counts, accuracy, quantiles of what is proved; it may be running."""
+    """Summarise a run: counts, accuracy, quantiles of what is proved. The run may still be running."""
     from attribound.cli import console
     from attribound.runs import Store
     from attribound.runs.kinds import kind_of
@@ -40,17 +40,19 @@ def show(run: Run, as_json: Json = False) -> None:
 @app.command()
 def export(
     run: Run,
-    kind: Annotated[Format, typer.Option("--format", help="Form of the records.")] = Format.CSV,
-    out: Annotated[Path | None, typer.Option(help="File; without it text goes to the screen.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that records hold in csv, not only answers.")] = False,
+    kind: Annotated[Format, typer.Option("--format", help="Format of the records.")] = Format.CSV,
+    out: Annotated[Path | None, typer.Option(help="File to write; without it, text goes to the screen.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="csv: everything that records hold, not only the answers.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write a run's records as csv, json, latex or parquet, a section for a model card, or a pack of evidence.
 
     Example: attribound export my-run --format csv --out my-run.csv
 
-    The pack (--format evidence --out pack.zip, or a new folder) holds records, configuration, hashes, versions, the
-    auditor's report and a script that checks them.
+    The pack (--format evidence --out pack.zip, or a new folder) holds the records, the configuration, hashes,
+    versions, the auditor's report and a script that checks them.
     """
     if kind in (Format.EVIDENCE, Format.MODEL_CARD):
         _export_page(run, kind, out)
@@ -98,7 +100,7 @@ def copy(
     out: Annotated[Path, typer.Argument(help="New folder for the copy.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Copy a run safely, also while it is being written: a plain file copy may be damaged.
+    """Copy a run safely, even while it is running: a plain copy of the files might be damaged.
 
     Example: attribound copy my-run backup
     """
@@ -116,16 +118,18 @@ def verify(
     denoiser: Denoiser = None,
     data: RepeatedData = None,
     attribution: RepeatedAttribution = None,
-    resample: Annotated[int, typer.Option(min=0, help="Sample this many records of a run again, at random.")] = 0,
+    resample: Annotated[
+        int, typer.Option(min=0, help="Make this number of records of a run again, chosen at random.")
+    ] = 0,
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Derive stored numbers anew from what they rest on; exit code 1 if anything states more than it proves.
+    """Derive stored numbers again from their evidence; exit code 1 if a number states more than its evidence proves.
 
     Example: attribound verify my-run --resample 3, or attribound verify certificate.json --model mnist-cnn-noise
 
-    A certificate or a sheet is also sampled again if --model is given: every number must come out as stored. Of
-    tolerances, every alternative or every draw is made again.
+    With --model, a certificate is also sampled again, and every change of a sheet is made again: every number must come
+    out as stored.
     """
     from attribound.certification.reopen import Opener
     from attribound.runs import is_run
@@ -226,7 +230,7 @@ def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> N
         for problem in found.whole:
             print(f"{path}: {printable(problem)}")
         if found.passed:
-            print(f"{path}: {found.records} records follow from their evidence; {found.resampled} sampled again alike")
+            print(f"{path}: {found.records} records follow from their evidence; {found.resampled} made again agree")
         for remark in filter(None, (found.unseen, *found.remarks)):
             print(f"note: {printable(remark)}")
 

@@ -7,18 +7,20 @@ import typer
 
 from attribound.cli.choices import EngineName, OutputName, PrecisionName
 
-Out = Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")]
+Out = Annotated[Path, typer.Option(help="Folder of the run. The same command again resumes it.")]
 Explained = Annotated[OutputName, typer.Option(help="What is explained.")]
-Precision = Annotated[PrecisionName, typer.Option(help="Run the model in it; what is certified is its map then.")]
+Precision = Annotated[
+    PrecisionName, typer.Option(help="Run the model in this precision. The map in that precision is what is certified.")
+]
 Target = Annotated[
     str | None, typer.Option(help="Class to explain, by number or name; default: each input's predicted class.")
 ]
-Items = Annotated[int | None, typer.Option(min=1, help="Only this number of inputs.")]
-Shuffle = Annotated[bool, typer.Option(help="Take the inputs in an order shuffled by the seed.")]
+Items = Annotated[int | None, typer.Option(min=1, help="Number of inputs. Default: all.")]
+Shuffle = Annotated[bool, typer.Option(help="Take the inputs in random order, fixed by the seed.")]
 Workers = Annotated[int | None, typer.Option(min=1, max=1024, help="Processes, one thread each; default: all cores.")]
 Where = Annotated[EngineName, typer.Option(help="local, or ray (needs attribound[ray]).")]
 Address = Annotated[str | None, typer.Option(help="Address of an existing Ray cluster.")]
 Device = Annotated[str, typer.Option(help="cpu, or cuda.")]
-Pictures = Annotated[int, typer.Option(min=0, help="Keep pictures of this number of inputs, for pages.")]
+Pictures = Annotated[int, typer.Option(min=0, help="Keep pictures of this number of inputs, for reports.")]
 Strict = Annotated[bool, typer.Option(help="Stop at the first record that fails.")]
-Retry = Annotated[bool, typer.Option(help="Try again what failed before.")]
+Retry = Annotated[bool, typer.Option(help="Try failed inputs again.")]

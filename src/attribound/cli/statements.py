@@ -45,7 +45,7 @@ _ASK = inspect.Parameter(
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
     default=None,
     annotation=Annotated[
-        list[str] | None, typer.Option(help="A statement of another package, NAME=VALUE; repeat for several.")
+        list[str] | None, typer.Option(help="A statement from another package, NAME=VALUE; repeat for several.")
     ],
 )
 

@@ -33,25 +33,43 @@ def tolerance(
         list[str] | None,
         typer.Option(
             help="rotation:30, zoom:20%, contrast:2, gamma:2, blur:2, saturation:2 (scanned); brightness:100, "
-            "warmth:30, shift:10, shift-x:10, jpeg:10, flip, hidden-word (exact); everyday: a good set. Repeat for "
-            "several. [everyday]"
+            "warmth:30, shift:10, shift-x:10, jpeg:10, flip, hidden-word (exact); everyday: a good set; "
+            "columns: of a table. Repeat for several. [default: everyday; columns for a forest]"
         ),
     ] = None,
     keep: Annotated[
-        str, typer.Option(help="Of a forest: first (reason stays first), stays:K, top:K, sign[:COLUMN] or class.")
+        str,
+        typer.Option(
+            help="Forests: what must hold: first (the first reason stays), stays:K (each of the first K stays "
+            "among them), top:K (their set stays), sign[:COLUMN], class."
+        ),
     ] = "first",
     size: Annotated[
-        SizeName, typer.Option(help="Of changes of several columns: l2, each (the largest), count (of answers).")
+        SizeName,
+        typer.Option(
+            help="Forests: how changes of several columns add up: l2, each (the largest counts), count (of columns)."
+        ),
     ] = SizeName.L2,
     scale: Annotated[
-        str, typer.Option(help="One unit of a column: std, percent (of the cell), or a JSON file of units by name.")
+        str,
+        typer.Option(
+            help="Forests: one unit of a column: std, percent (of the cell), or a JSON file of units by name."
+        ),
     ] = "std",
-    fixed: Annotated[str, typer.Option(help="Columns that do not change, A,B.", show_default=False)] = "",
-    whole: Annotated[str, typer.Option(help="Columns of whole numbers, A,B, or all.", show_default=False)] = "",
-    missing: Annotated[bool, typer.Option(help="Cells may become missing, or be filled, for one unit each.")] = False,
-    threshold: Annotated[float, typer.Option(help="Of a forest's score: the class changes there.")] = 0.0,
-    nodes: Annotated[int, typer.Option(min=1, help="Boxes that a search may cut; then: at least.")] = 20_000,
-    seconds: Annotated[float, typer.Option(help="How long a search may take; then: at least.")] = 60.0,
+    fixed: Annotated[str, typer.Option(help="Forests: columns that do not change, A,B.", show_default=False)] = "",
+    whole: Annotated[
+        str, typer.Option(help="Forests: columns that take whole numbers only, A,B, or all.", show_default=False)
+    ] = "",
+    missing: Annotated[
+        bool, typer.Option(help="Forests: cells may also become missing or be filled in, for one unit each.")
+    ] = False,
+    threshold: Annotated[float, typer.Option(help="Forests: the score at which the class changes.")] = 0.0,
+    nodes: Annotated[
+        int, typer.Option(min=1, help="Forests: boxes that a search may cut; beyond that the answer is a lower bound.")
+    ] = 20_000,
+    seconds: Annotated[
+        float, typer.Option(help="Forests: time that a search may take; beyond that the answer is a lower bound.")
+    ] = 60.0,
     arch: Arch = None,
     attribution: Attribution = None,
     maps: Maps = None,
@@ -59,7 +77,9 @@ def tolerance(
     precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
     target: shared.Target = None,
-    cosine: Annotated[list[float] | None, typer.Option(help="How alike maps must stay, in [0, 1) [0.8].")] = None,
+    cosine: Annotated[
+        list[float] | None, typer.Option(help="The cosine that explanations must keep, in [0, 1) [default: 0.8].")
+    ] = None,
     samples: Annotated[int, typer.Option(min=2, help="Draws per scanned change, its pilot included.")] = 4096,
     window: Annotated[
         list[str] | None,
@@ -84,16 +104,18 @@ def tolerance(
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Prove how far inputs may turn, darken or shift before their explanations change; resumes, uses every core.
+    """Prove how far inputs may turn, darken or shift before their explanations change; resumes after any interruption.
 
     Example: attribound tolerance --model mnist-cnn-noise --data mnist-sample --change rotation:30 --change
-    brightness:100 --items 5 --out my-run; with --data photo.jpg for a single picture. Of a forest, exactly, how far
-    the columns of a table may be off before the first reason changes: attribound tolerance --model credit.ubj --data
-    csv:applicants.csv?label=credit --fixed age,sex --out my-run
+    brightness:100 --items 5 --out my-run (--data photo.jpg for a single picture)
 
-    Where all alternatives can be listed (whole grey levels, whole pixels, JPEG qualities), all are tried: exact, about
-    the plain map. Else the range is scanned: proved with probability 1 - alpha, about the mean of the maps over a
-    window. Nothing is said about any other change. Then: attribound show, export, verify, gate --change, compare.
+    For a forest (XGBoost, LightGBM), exactly how far the columns of a table may be off before the first reason
+    changes: attribound tolerance --model credit.ubj --data csv:applicants.csv?label=credit --fixed age,sex --out my-run
+
+    Changes that can be listed (whole grey levels, whole pixels, JPEG qualities) are all tried: the answer is exact and
+    about the plain map. Other ranges are scanned: the answer is about the mean of the maps over a window, and is false
+    with probability at most alpha. Nothing is said about any other change. Then: attribound show, report, export,
+    verify, gate --change, compare.
     """
     check_words(attribution=attribution or "", maps=maps or (), data=[data], model=model)
     from attribound.runs import RunConfig

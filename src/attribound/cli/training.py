@@ -40,30 +40,31 @@ _GAUSSIAN = NoiseKind(Normal.kind)
 
 @app.command()
 def train(
-    out: Annotated[Path, typer.Option(help="File of the weights, FILE.safetensors; FILE.json is its card.")],
+    out: Annotated[Path, typer.Option(help="File for the weights, FILE.safetensors; its model card is FILE.json.")],
     data: Data = "mnist-sample",
     test_data: Annotated[
-        str | None, typer.Option(help="Measured on this; default: the test part of mnist and cifar10, else --data.")
+        str | None, typer.Option(help="Data to measure on. Default: the test part of mnist and cifar10, else --data.")
     ] = None,
     arch: Annotated[str, typer.Option(help="small-cnn, resnet18, resnet20, ... or denoiser.")] = "small-cnn",
     start: Annotated[str | None, typer.Option(help="Start from this model's weights (name or file).")] = None,
     objective: Annotated[
-        ObjectiveName | None, typer.Option(help="What is minimised.  [default: standard]", show_default=False)
+        ObjectiveName | None, typer.Option(help="The loss to minimise.  [default: standard]", show_default=False)
     ] = None,
     recipe: Annotated[
-        Path | None, typer.Option(help="TOML file with a table [[phase]] per phase: objective and all that follows.")
+        Path | None,
+        typer.Option(help="TOML file with one [[phase]] table per phase, with the objective and the options below."),
     ] = None,
     noise: Annotated[str | None, typer.Option(help="gaussian:S or uniform:R, added to every input.")] = None,
     augment: Annotated[bool, typer.Option(help="Shift and mirror images at random.")] = False,
     norm: Annotated[
         NormMode | None,
-        typer.Option(help="Batch norm: mixed (statistics of the batch in the loss only) or frozen.  [default: mixed]"),
+        typer.Option(help="Batch norm: mixed (statistics of the batch, in the loss only) or frozen.  [default: mixed]"),
     ] = None,
     bfloat16: Annotated[bool, typer.Option(help="Compute in 16 bits where that is enough.")] = False,
-    epsilon: Annotated[float | None, typer.Option(help="l2 radius of the attacks of the objective.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="l2 radius of the attacks that the objective makes.")] = None,
     attack_steps: Annotated[int | None, typer.Option(min=1, help="Iterations of these attacks.")] = None,
-    step_size: Annotated[float | None, typer.Option(help="Length of an iteration.")] = None,
-    beta: Annotated[float | None, typer.Option(help="Weight of TRADES' or the consistency's second term.")] = None,
+    step_size: Annotated[float | None, typer.Option(help="Length of the step of an iteration.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Weight of the second term of trades or consistency.")] = None,
     weight: Annotated[float | None, typer.Option(help="Weight of the attribution term of ig-norm and igr.")] = None,
     path_steps: Annotated[int | None, typer.Option(min=1, help="Points on the path of that attribution.")] = None,
     attacked_cross_entropy: Annotated[
@@ -80,7 +81,9 @@ def train(
     patience: Annotated[
         int | None, typer.Option(min=1, help="Stop after this number of epochs without a smaller loss.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="[default: 0]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, help="Seed of weights, batches and noise.  [default: 0]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train a model whose explanations hold.
@@ -89,7 +92,8 @@ def train(
     --out my.safetensors
 
     A certificate is only large on a model that keeps its explanation under noise. `consistency` trains the certificate
-    itself. The state is saved every half minute: Ctrl-C, and the same command goes on to the same weights.
+    itself. The state is saved every half minute: after Ctrl-C the same command resumes and ends with the
+    same weights.
     """
     check_words(data=[data, test_data], noise=noise)
     from attribound.cli import console
@@ -162,13 +166,15 @@ def tune(
     maps: Maps = None,
     precision: shared.Precision = PrecisionName.FLOAT32,
     bound: Bound = "unit",
-    noise: Annotated[NoiseKind, typer.Option(help="Law of the noise.")] = _GAUSSIAN,
+    noise: Annotated[NoiseKind, typer.Option(help="Kind of noise.")] = _GAUSSIAN,
     level: Annotated[
-        list[float] | None, typer.Option(help="Sigma per feature; repeat for several. Default: 0.05 to 1.")
+        list[float] | None, typer.Option(help="Sigma per feature; repeat for several. Default: levels from 0.05 to 1.")
     ] = None,
     cosine: Annotated[float, typer.Option(help="Wanted cosine.")] = 0.8,
     epsilon: Annotated[float | None, typer.Option(help="Wanted epsilon.")] = None,
-    fidelity: Annotated[float, typer.Option(help="Least median cosine of smoothed and plain maps; 0: any.")] = 0.5,
+    fidelity: Annotated[
+        float, typer.Option(help="Least median cosine of smoothed and plain maps; 0 allows any.")
+    ] = 0.5,
     items: Annotated[int, typer.Option(min=1, help="Inputs to certify per level.")] = 10,
     samples: Annotated[int, typer.Option(min=16, help="Draws per certificate.")] = 2048,
     alpha: Alpha = 1e-3,
@@ -177,13 +183,13 @@ def tune(
     trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
-    """Scan noise levels: accuracy under noise against what can be certified; recommends one.
+    """Scan noise levels, weigh accuracy under noise against what can be certified, and recommend one level.
 
     Example: attribound tune --model mnist-cnn-noise --cosine 0.8 --epsilon 0.5
 
-    More noise certifies more, until the model no longer recognises anything under it. If no level is good, the model
-    needs training with noise first, or a denoiser: --denoiser scans every level with and without one. Draws are of
-    another stream than those of `certify`: what is chosen here by looking is certified afresh.
+    More noise certifies more, until the model no longer recognises anything. If no level is good, the model needs
+    training with noise first, or a denoiser: --denoiser scans every level with and without it. The draws here are not
+    those of `certify`, so choosing a level by these numbers does not bias the certificates.
     """
     method = default_attribution(model) if attribution is None else attribution
     check_words(attribution=method, maps=maps or (), data=[data], model=model)

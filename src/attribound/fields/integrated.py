@@ -1,5 +1,6 @@
 """Integrated gradients (Sundararajan et al. 2017), by quadrature or with a randomised path."""
 
+from copy import copy
 from typing import Literal, final
 
 import torch
@@ -51,6 +52,13 @@ class IntegratedGradients(Field):
         self.random = path == "random"
         self.name = "ig-random" if self.random else "ig"
         self.cost, self.block = (1, self.steps) if self.random else (self.steps, 1)
+        self.alone = False
+
+    def one_by_one(self) -> "IntegratedGradients":
+        """The same method with every point of a path alone in the model; a row's place in its block stays its own."""
+        field = copy(self)
+        field.alone = True
+        return field
 
     def explain(
         self,
@@ -84,8 +92,11 @@ class IntegratedGradients(Field):
         points = inputs - left * away
         if not points.requires_grad:
             points = points.detach().requires_grad_(True)
-        logits = forward(self.model, points)
+        logits = forward(self.model, points) if not self.alone else self._forward_alone(points)
         return explained_gradient(logits, target, self.output, inputs=points, create_graph=create_graph)
+
+    def _forward_alone(self, points: Tensor) -> Tensor:
+        return torch.cat([forward(self.model, point[None]) for point in points])
 
     def _positions(self, inputs: Tensor, generator: torch.Generator | None) -> Tensor:
         if generator is None:

@@ -12,6 +12,7 @@ from attribound.errors import FieldError
 from attribound.fields.base import Explanation, Field, Model, Target, Wrapper, forward, innermost
 from attribound.fields.exchange import Call, Seen, refuse
 from attribound.fields.families import SIDES, Family
+from attribound.fields.integrated import IntegratedGradients
 from attribound.fields.precision import in_precision
 from attribound.fields.saliency import Saliency
 
@@ -64,11 +65,6 @@ def independent(family: A, shifts: Tensor, generator: torch.Generator) -> A:
     method = _comparable(field)
     if seen == "same" and (method is None or _same_maps(method, points, target)):
         return family
-    if field.block > 1:
-        raise FieldError(
-            f"expected gradients of one input that do not change with the batch around it: {field.name} draws blocks "
-            f"of {field.block} rows, so they would not be independent"
-        )
     slow = family.over(_row_by_row(field))
     refuse(field, _exchanged(slow, shifts, generator))
     return slow
@@ -148,10 +144,17 @@ def _alike(together: Tensor, alone: Tensor, tolerance: float) -> bool:
 
 
 def _row_by_row(field: F) -> F:
-    """The field with its innermost method computed one row at a time."""
+    """The field with its innermost method computed one row at a time, or, where rows come in blocks, one point."""
     if isinstance(field, Wrapper):
         return field.around(_row_by_row(field.base))  # type: ignore[return-value]
-    return RowByRow(field)  # type: ignore[return-value]
+    if field.block == 1:
+        return RowByRow(field)  # type: ignore[return-value]
+    if not isinstance(field, IntegratedGradients):
+        raise FieldError(
+            f"expected gradients of one input that do not change with the batch around it: {field.name} draws blocks "
+            f"of {field.block} rows, so they would not be independent"
+        )
+    return field.one_by_one()  # type: ignore[return-value]
 
 
 @final

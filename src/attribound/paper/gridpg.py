@@ -1,6 +1,9 @@
 """GridPG: do smoothed maps point at the right cell of a grid of images, and do the cells that are *proved* hot?"""
 
+import math
 import statistics
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import final
@@ -12,7 +15,7 @@ from attribound.bounds.laws import LAWS
 from attribound.certification.certifier import Certifier
 from attribound.fields import GradCAM, IntegratedGradients, Unit
 from attribound.metrics import certified_grid_pointing_game, grid_pointing_game, make_grid
-from attribound.noise import Gaussian, Noise, NoiseOf
+from attribound.noise import Gaussian, Noise, NoiseOf, UniformBall
 from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.published import GRIDPG
 from attribound.paper.settings import Settings, predicted
@@ -21,6 +24,8 @@ from attribound.randomness import Purpose, stream
 from attribound.sampling import Around
 
 SIGMA = 0.1
+RADIUS, BALL = math.sqrt(3) * SIGMA, "uniform, r = sqrt(3) sigma"
+"""The ball that the paper pairs with a Gaussian (figure 1)."""
 MODEL = "cifar10-resnet20"
 HOT, EPSILON = 0.25, 0.05
 """One cell of a 2 x 2 grid is a quarter of the map: the hottest quarter is what should lie in it."""
@@ -36,18 +41,19 @@ class GridPg(Experiment):
     data, items, samples, quick_items, quick_samples = "photos?size=32", 20, 16, 1, 2
 
     def pieces(self, settings: Settings) -> dict[str, Piece]:
-        """All grids, smoothed; and all grids, certified, for the shipped model: for others that is too dear."""
+        """All grids, smoothed; with the paper's ball too, or, for the shipped model, certified: else too dear."""
         about = settings.about(settings.model or MODEL, sigma=SIGMA)
-        smoothed = Piece(self.name, about, lambda: _measure(settings))
+        smoothed = Piece(self.name, about, lambda: _measure(settings, _noises))
         if settings.model is not None:
-            return {self.name: smoothed}
+            ball = Piece("ball", {**about, "radius": RADIUS}, lambda: _measure(settings, _ball))
+            return {self.name: smoothed, "ball": ball}
         proved = {**about, "hot": HOT, "epsilon": EPSILON, "draws": _VOTES * settings.samples}
         return {self.name: smoothed, "certified": Piece("certified", proved, lambda: _certify(settings))}
 
     def table(self, settings: Settings, numbers: Numbers) -> Table:
         """Mean share of positive attribution in the right cell."""
-        shares = numbers[self.name]
-        rows = [[name, mean_interval(_by_grid(values)), number(GRIDPG[name])] for name, values in shares.items()]
+        shares = {**numbers[self.name], **numbers.get("ball", {})}
+        rows = [[name, mean_interval(_by_grid(values)), number(GRIDPG.get(name))] for name, values in shares.items()]
         network = Path(settings.model or MODEL).stem
         notes = [
             f"{len(shares['IG']) // 4} grids of four images of {settings.source} (no two of one predicted class, "
@@ -91,15 +97,15 @@ def _proved_note(settings: Settings, proved: dict[str, list[float]]) -> str:
     )
 
 
-def _measure(settings: Settings) -> dict[str, list[float]]:
+def _measure(settings: Settings, noises: Callable[[int], Mapping[str, Noise | None]]) -> dict[str, list[float]]:
     network = settings.network(settings.model or MODEL)
     field = IntegratedGradients(network, steps=16)
-    shares: dict[str, list[float]] = {name: [] for name in GRIDPG}
+    shares: dict[str, list[float]] = defaultdict(list)
     for item, images in enumerate(_grids(settings, network)):
         grid = make_grid(images)
         for position, image in enumerate(images):
             target = predicted(network, image)
-            for name, noise in _noises(grid.numel()).items():
+            for name, noise in noises(grid.numel()).items():
                 view = View(Around(field, target, grid), noise, settings.samples)
                 values = view.map(stream(Purpose.FIGURE, settings.seed, item)).view_as(grid)
                 shares[name].append(grid_pointing_game(values, position, 2))
@@ -135,6 +141,11 @@ def _certify(settings: Settings) -> dict[str, list[float]]:
 
 def _noises(dim: int) -> dict[str, Noise | None]:
     return {"IG": None, **{kind: NoiseOf(law, law.value_of(SIGMA, dim)) for kind, law in LAWS.items()}}
+
+
+def _ball(dim: int) -> dict[str, Noise]:
+    """The paper's: its deviation per pixel is SIGMA in one dimension, far less in `dim`."""
+    return {BALL: UniformBall(RADIUS)}
 
 
 def _grids(settings: Settings, network: torch.nn.Module) -> list[torch.Tensor]:

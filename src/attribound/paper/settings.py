@@ -31,6 +31,8 @@ CIFAR_MODELS = {
 CERTIFIED = {name: model for name, model in MNIST_MODELS.items() if name != "TRADES"}
 """The models of tables 2, 5, 8 and 9."""
 OURS = "mnist-cnn-consistency"
+ADDED = ("Noise", "Ours")
+"""Models that tables have beside the paper's."""
 RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
 SAMPLE = "mnist-sample"
 

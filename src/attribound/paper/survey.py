@@ -17,7 +17,7 @@ from attribound.checks import FloatArray
 from attribound.errors import AttriboundError
 from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.raw import READINGS, measures_raw, ratios, raw_lengths
-from attribound.paper.settings import CERTIFIED, RADII, Settings
+from attribound.paper.settings import ADDED, CERTIFIED, RADII, Settings
 from attribound.paper.table import Table, kept
 from attribound.rounding import round_down, round_up
 from attribound.runs.config import RunConfig
@@ -94,8 +94,9 @@ class SurveyTable(Experiment):
     most: ClassVar[int | None] = None
 
     def models(self, settings: Settings) -> Mapping[str, str]:
-        """Its models, or the one that was asked for."""
-        return settings.chosen(self.networks)
+        """Its models, in the paper's own setting only the paper's; or the one that was asked for."""
+        added = ADDED if measures_raw(settings) else ()
+        return settings.chosen({name: model for name, model in self.networks.items() if name not in added})
 
     def constants(self, settings: Settings) -> dict[str, Any]:
         """What else its numbers follow from."""

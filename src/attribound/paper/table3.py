@@ -7,10 +7,11 @@ from typing import ClassVar, final
 
 from attribound.bounds import cosine_bound, cosine_bound_paper, max_epsilon, max_epsilon_paper, moved_fraction
 from attribound.certificates.record import Record
-from attribound.paper.published import TABLE3, TABLE7
+from attribound.paper.published import TABLE3, TABLE7, TABLE9_IMAGENET
 from attribound.paper.settings import RADII, Settings
-from attribound.paper.survey import LIMIT, Survey, SurveyTable, explained, useful_radius
+from attribound.paper.survey import EPSILONS, LIMIT, Survey, SurveyTable, explained, useful_radius
 from attribound.paper.table import Table, certified, median, number
+from attribound.paper.table9 import smallest_radius
 
 DIM = 3 * 224 * 224
 
@@ -38,7 +39,12 @@ class _Photographs(SurveyTable):
             for level, values in self.published.items()
             for radius, value in zip(RADII, values, strict=True)
         ]
-        return Table(self.title, self.columns, rows, [*self.notes, *_measured(settings, surveys)])
+        notes = [*self.notes, *_measured(settings, surveys), *self.remarks(measured)]
+        return Table(self.title, self.columns, rows, notes)
+
+    def remarks(self, measured: Mapping[float, Survey]) -> list[str]:
+        """What else follows from the surveys, by radius."""
+        return []
 
     @abstractmethod
     def row(self, level: float, radius: float, printed: float | None, survey: Survey | None) -> list[str]:
@@ -101,3 +107,15 @@ class Table7(_Photographs):
         sound = "" if survey is None else certified(median(survey.max_epsilon(level)))
         note = "more than c <= M allows" if printed is not None and printed > formula + 5e-5 else ""
         return [number(formula), number(tight), measured, sound, note]
+
+    def remarks(self, measured: Mapping[float, Survey]) -> list[str]:
+        """Table 9 on ImageNet: it needs the norm at one radius only."""
+        if (survey := measured.get(RADII[-1])) is None:
+            return []
+        radii = [
+            f"{smallest_radius(survey, cosine, epsilon):.0f} for T = {cosine:g} and epsilon {epsilon:g} (the paper: "
+            f"{printed:.1f})"
+            for (_, cosine), values in TABLE9_IMAGENET.items()
+            for epsilon, printed in zip(EPSILONS, values, strict=True)
+        ]
+        return [f"Table 9 on ImageNet, its formula with the norm at r = {RADII[-1]:g}: {', '.join(radii)}."]

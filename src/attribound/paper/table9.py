@@ -55,11 +55,14 @@ class Table9(SurveyTable):
             "is measured anew at each.",
             "The paper's formula takes the norm at one radius (here 3.5) as if it did not change. In it r is "
             "proportional to epsilon; the paper's MNIST rows are not.",
-            f"Ours: {settings.chosen(self.networks).get('Ours', 'not asked for')}, trained with noise for consistency. "
-            f"Radius r is a deviation of r / {math.sqrt(dim + 2):.0f} per pixel.",
+            f"{_ours(self.models(settings))}Radius r is a deviation of r / {math.sqrt(dim + 2):.0f} per pixel.",
             *read_otherwise(settings),
         ]
         return Table(title, [*columns, "images certified there"], rows, notes)
+
+
+def _ours(models: Mapping[str, str]) -> str:
+    return f"Ours: {models['Ours']}, trained with noise for consistency. " if "Ours" in models else ""
 
 
 def _searched(settings: Settings, tried: Mapping[float, Survey], cosine: float, epsilon: float) -> list[str]:
@@ -67,11 +70,11 @@ def _searched(settings: Settings, tried: Mapping[float, Survey], cosine: float, 
     shares = {radius: float(np.mean(survey.cosine(epsilon) >= cosine)) for radius, survey in tried.items()}
     radius = next((radius for radius, share in shares.items() if share >= HALF), max(tried))
     needed = f"{radius:g}" if shares[radius] >= HALF else f"none up to {radius:g}"
-    formulas = [number(_formula(next(iter(tried.values())), cosine, epsilon, one)) for one in readings(settings)]
+    formulas = [number(smallest_radius(next(iter(tried.values())), cosine, epsilon, one)) for one in readings(settings)]
     return [*formulas, needed, f"{shares[radius]:.0%}"]
 
 
-def _formula(survey: Survey, cosine: float, epsilon: float, reading: str = UNIT) -> float:
-    """The paper's closed form with the median norm: epsilon / 2 over sqrt(y)."""
+def smallest_radius(survey: Survey, cosine: float, epsilon: float, reading: str = UNIT) -> float:
+    """The paper's closed form with the median norm: epsilon / 2 over sqrt(y). NOT a guarantee."""
     moved = largest_moved_fraction_paper(median(survey.ratio(reading)), LIMIT, cosine)
     return float(epsilon / shift_size(moved, radius=1.0, dim=survey.law.dim))

@@ -232,7 +232,7 @@ def test_a_demo_replaces_its_own_runs_and_no_others(tmp_path, capsys) -> None:
 
     with Store.create(tmp_path / "gaussian", RunConfig(model="m", data="d")):
         pass
-    with pytest.raises(StoredDataError, match="is a run that no demo wrote: choose another --out"):
+    with pytest.raises(StoredDataError, match="was not written by a demo: choose another --out"):
         _remove_old(tmp_path / "gaussian")
     with Store.append(tmp_path / "gaussian") as store:
         store.note("demo", True)

@@ -262,7 +262,7 @@ def _remove_old(folder: Path) -> None:
     """Make room; a run that no demo wrote is somebody's work."""
     with Store.read_any(folder) as store:
         if store.recall(_OURS) is not True:
-            raise StoredDataError(f"{folder} is a run that no demo wrote: choose another --out")
+            raise StoredDataError(f"{folder} was not written by a demo: choose another --out")
     shutil.rmtree(folder)
 
 

@@ -281,7 +281,7 @@ def _advise(levels: Sequence[Level], clean: float, epsilon: float | None, floor:
     bearable, kept = [level for level in levels if floor.bears(level)], floor.words(clean)
     train = "attribound train --objective consistency --noise gaussian:S"
     if clean == 0:
-        return None, "the model classifies none of these inputs rightly: are the labels the numbers of its classes?"
+        return None, "the model classifies none of these inputs correctly: are the labels the numbers of its classes?"
     if not bearable:
         return None, (
             f"no level keeps {kept} and certifies anything: this model needs training with noise first ({train})"

@@ -105,7 +105,7 @@ def test_missing_file(tmp_path) -> None:
         ('{"format": "3"}', "it has format '3', expected 3"),
         ('{"format": 4}', "it has format 4, expected 3"),
         ('{"format": 3}', "is not a record of attribound: Object missing required field"),
-        ('{"format": 3, "format": 3}', "the key 'format' stands twice"),
+        ('{"format": 3, "format": 3}', "the key 'format' appears twice"),
         ('{"format": 3, "norm": NaN}', "the number NaN is not finite"),
         ('{"format": 3, "norm": -Infinity}', "the number -Infinity is not finite"),
         ('{"format": 3, "norm": 1e999}', "the number 1e999 is not finite"),

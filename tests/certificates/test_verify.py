@@ -112,7 +112,7 @@ FORGED = {
     "draws 0": (lambda r: r.update(draws=0), "draws 0 is not in 2..1024"),
     "half the draws": (lambda r: r.update(draws=512), "states map_radius again|than 512 draws can prove"),
     "twice the samples": (lambda r: r.update(samples=2048), "states map_radius again|to block means"),
-    "samples that are no multiple": (lambda r: r.update(samples=1025), "samples 1025 is no multiple of 1024 draws"),
+    "samples that are no multiple": (lambda r: r.update(samples=1025), "samples 1025 is not a multiple of 1024 draws"),
     "more noise": (lambda r: r["noise"].update(sigma=5.0), "states noise.radius"),
     "more noise everywhere but in the subject": (
         lambda r: r["noise"].update(sigma=5.0, radius=5.0 * 786**0.5),
@@ -225,11 +225,11 @@ def test_duplicate_keys_are_refused(certificate, tmp_path) -> None:
     certificate.save(path)
     text = path.read_text()
     for old, new, message in (
-        ('"max_epsilon": {', '"max_epsilon": {"0.8": 5.0, ', "the key '0.8' stands twice"),
+        ('"max_epsilon": {', '"max_epsilon": {"0.8": 5.0, ', "the key '0.8' appears twice"),
         ('"max_epsilon": {', '"max_epsilon": {"0.80": 5.0, ', "the key '0.80' is not written as '0.8'"),
         ('"max_epsilon": {', '"max_epsilon": {"8e-1": 5.0, ', "the key '8e-1' is not written as '0.8'"),
-        ('\n "alpha": ', '\n "alpha": 1e-12, "alpha": ', "the key 'alpha' stands twice"),
-        ('"facts": {', '"facts": {}, "facts": {', "the key 'facts' stands twice"),
+        ('\n "alpha": ', '\n "alpha": 1e-12, "alpha": ', "the key 'alpha' appears twice"),
+        ('"facts": {', '"facts": {}, "facts": {', "the key 'facts' appears twice"),
     ):
         assert text.count(old) == 1
         path.write_text(text.replace(old, new))

@@ -96,6 +96,6 @@ def test_shapes_that_no_array_can_have(content, problem, tmp_path) -> None:
 def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:
     text = json.dumps({f"k{place}": 0 for place in range(100_000)})[:-1] + ', "k99999": 1}'
     begun = time.process_time()
-    with pytest.raises(StoredDataError, match="the key 'k99999' stands twice"):
+    with pytest.raises(StoredDataError, match="the key 'k99999' appears twice"):
         decode(text, "it")
     assert time.process_time() - begun < 5, "counting each key among all takes minutes"

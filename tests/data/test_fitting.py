@@ -162,7 +162,7 @@ def test_the_users_own_transform(own_code) -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("wild", "to make the same of a picture each time"),
+        ("wild", "to return the same for a picture each time"),
         ("whole", r"floating-point tensor \(channels, height, width\), got torch.int64 of shape \(3, 4, 4\)"),
         ("broken", "own_reader:broken failed: AttributeError"),
         ("number", "to be a function, got int"),

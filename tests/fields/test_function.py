@@ -86,7 +86,7 @@ COUNTER = itertools.count()
         (lambda rows: slopes(rows)[:-1], r"expected mine to return one map per row \(\d+, ...\), got shape"),
         (lambda rows: rows[:, 0], r"expected mine to return one map per row"),
         (lambda rows: slopes(rows) * np.nan, "expected mine to return finite numbers, got NaN or infinity in row 0"),
-        (lambda rows: slopes(rows) + next(COUNTER), "got another answer on the second call: if it is random"),
+        (lambda rows: slopes(rows) + next(COUNTER), "got another on the second call: if it is random"),
         (lambda rows: "maps", "expected mine to return an array of numbers, got str"),
         (lambda rows: rows["amount"], "mine failed: IndexError"),
     ],
@@ -163,9 +163,9 @@ def unseeded(rows: np.ndarray, seed: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("explain", "message"),
     [
-        (one_chance, "draws one chance for a whole batch"),
+        (one_chance, "shares its random numbers within a batch"),
         (of_the_batch, "changes with the batch around it"),
-        (unseeded, "another answer on the second call: draw from `seed` alone"),
+        (unseeded, "another on the second call: draw from `seed` alone"),
         (slopes, r"expected explain\(rows, seed\) of a random mine"),
     ],
 )

@@ -17,7 +17,7 @@ from attribound.fields.rows import RowByRow, independent, probe_rows
 from attribound.noise import Gaussian
 from tests.problems import Linear
 
-SELF = "expected a model that maps each input by itself and always alike"
+SELF = "expected a model whose answer for an input is always the same, whatever else is in the batch"
 
 
 class BatchStatistics(nn.Module):
@@ -318,7 +318,7 @@ class Chance(Field):
 
 def test_random_fields_have_a_chance_of_their_own_in_every_row() -> None:
     assert probed(Unit(Chance("own")), 4)
-    with pytest.raises(FieldError, match="chance draws one chance for a whole batch"):
+    with pytest.raises(FieldError, match="chance shares its random numbers within a batch"):
         probed(Unit(Chance("shared")), 4)
     with pytest.raises(FieldError, match="draw all randomness from `generator`"):
         probed(Unit(Chance("global")), 4)

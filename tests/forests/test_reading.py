@@ -143,7 +143,7 @@ def test_what_is_no_forest(tmp_path: Path) -> None:
         "c.ubj": (b"", "ends too early"),
         "d.ubj": (b"{i\x07learner[$d#L\x7f\xff\xff\xff\xff\xff\xff\xff", "promises 9223372036854775807"),
         "e.txt": (b"tree\n", "without its fields"),
-        "f.txt": (b"\xff\xfe", "is no text"),
+        "f.txt": (b"\xff\xfe", "is not text"),
         "g.ubj": (b"[" * 100, "nests more than 64 levels"),
     }
     for name, (content, message) in cases.items():

@@ -151,7 +151,7 @@ def test_factories_are_the_users_own_code(model, tmp_path, monkeypatch) -> None:
         load_model("mine:other")
     with pytest.raises(ArgumentError, match="cannot load the model 'nowhere:make'"):
         load_model("nowhere:make")
-    with pytest.raises(ArgumentError, match="'mine:make' makes a model of its own: leave --arch out"):
+    with pytest.raises(ArgumentError, match="'mine:make' makes the whole model: leave --arch out"):
         load_model("mine:make", "small-cnn")
 
 

@@ -41,5 +41,7 @@ def test_attention_is_torchs() -> None:
 
 
 def test_sizes_that_do_not_fit() -> None:
-    with pytest.raises(ArgumentError, match="expected patches that tile and heads that divide, got 30/4, 64/4"):
+    with pytest.raises(
+        ArgumentError, match="expected patches that tile the picture and heads that divide the width, got 30/4, 64/4"
+    ):
         ViT(size=30)

@@ -13,15 +13,18 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import Failure, Record
 from attribound.runs import RunConfig, Store
+from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.engines import Local
 from attribound.runs.runner import prepare, run
 from attribound.runs.tasks import Outcome
 from attribound.runs.tolerance_setup import prepare_tolerances
+from attribound.tolerances.columns.record import Asked
 from tests.report.browsing import browser, open_page
 
 __all__ = ["browser", "open_page"]
 
 CONFIG = RunConfig(model="mnist-cnn-noise", data="mnist-sample", samples=256, items=4, pictures=4)
+CREDIT = RunConfig(model="credit-forest", data="credit-sample", items=8, columns=Asked(fixed=("age",)))
 EVIL = "</script><script>alert(1)</script>"
 
 
@@ -51,6 +54,14 @@ def tolerated(tmp_path_factory) -> Path:
     config = msgspec.structs.replace(CONFIG, changes=specs, noise="", cosines=(0.5,), epsilons=(), items=2)
     run(prepare_tolerances(config)[1], path, Local(1))
     return path
+
+
+@pytest.fixture(scope="session")
+def credit(tmp_path_factory) -> Path:
+    """Eight applicants."""
+    folder = tmp_path_factory.mktemp("columns") / "run"
+    run(prepare_columns(CREDIT)[1], folder, Local(1))
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -98,4 +98,4 @@ def test_a_processor_of_another_kind_is_said_once(make) -> None:
             processors.meet(replace(record, versions=record.versions | {"cpu": "ABACUS"}))
         assert store.recall("processors") == sorted(["ABACUS", kind])
     assert len(said) == 1
-    assert f"begun on a processor of another kind ({kind}; now ABACUS)" in said[0]
+    assert f"started on a processor of another kind ({kind}; now ABACUS)" in said[0]

@@ -202,7 +202,7 @@ def test_folders_and_files_that_are_no_runs(tmp_path, make) -> None:
         make("file")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("")
-    with pytest.raises(StoredDataError, match="is a folder of something else"):
+    with pytest.raises(StoredDataError, match="is a folder with other files"):
         make("full")
     with pytest.raises(StoredDataError, match="is not a run: expected a folder written by"):
         Store.read(tmp_path / "full")

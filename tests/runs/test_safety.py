@@ -118,5 +118,5 @@ def test_facts_that_cannot_be_read(key, value, make) -> None:
 def test_pictures_of_no_input(make) -> None:
     path = make(items=1)
     change(path, "UPDATE pictures SET item = ?", b"m")
-    with Store.read(path) as store, pytest.raises(StoredDataError, match="a picture whose item is no number"):
+    with Store.read(path) as store, pytest.raises(StoredDataError, match="a picture whose item is not a number"):
         store.pictured()

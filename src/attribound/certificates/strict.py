@@ -1,4 +1,4 @@
-"""JSON without its freedoms: no key stands twice, and every number is finite."""
+"""JSON without its freedoms: no key appears twice, and every number is finite."""
 
 import json
 import math
@@ -15,7 +15,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
-        raise ValueError(f"the key {counts.most_common(1)[0][0]!r} stands twice")
+        raise ValueError(f"the key {counts.most_common(1)[0][0]!r} appears twice")
     return found
 
 

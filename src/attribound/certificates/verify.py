@@ -134,7 +134,8 @@ def _out_of_range(certificate: Certificate) -> list[str]:
     checks = {
         f"alpha {record.alpha:g} is not in (0, 1)": 0 < record.alpha < 1,
         f"draws {record.draws} is not in 2..{max(record.budget, 2)}": 2 <= record.draws <= max(record.budget, 2),
-        f"samples {record.samples} is no multiple of {record.draws} draws": record.samples % max(record.draws, 1) == 0
+        f"samples {record.samples} is not a multiple of {record.draws} draws": record.samples % max(record.draws, 1)
+        == 0
         and record.samples >= record.draws,
         f"limit {record.bound.limit:g} is out of range": 0 < record.bound.limit < math.inf,
         f"a unit field has limit 1, not {record.bound.limit:g}": record.bound.kind != "unit" or record.bound.limit == 1,
@@ -274,7 +275,7 @@ def _overstatements(certificate: Certificate) -> list[str]:
 def unknown_answers(record: Record) -> list[str]:
     """Answers of statements that nobody knows, so that nobody can check them."""
     unknown = {name for name in record.stated_answers if name not in STATEMENTS}
-    return [f"answers {name}, which is no known statement" for name in sorted(unknown)]
+    return [f"answers {name}, which is not a known statement" for name in sorted(unknown)]
 
 
 def _same(first: object, second: object) -> bool:

@@ -40,7 +40,7 @@ class Transform:
         """What the function makes of a picture file, twice the same; raises ArgumentError if it is not."""
         first, second = (change_picture(path, self, channels) for _ in range(2))
         if not torch.equal(first, second):
-            raise ArgumentError(f"expected {self.spec} to make the same of a picture each time it is called")
+            raise ArgumentError(f"expected {self.spec} to return the same for a picture each time")
         return first
 
     def note(self, path: Path, channels: int) -> str:

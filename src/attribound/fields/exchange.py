@@ -84,14 +84,15 @@ def refuse(field: Field, seen: Seen) -> None:
     if seen == "unsteady":
         hint = "draw all randomness from `generator`" if field.random else "a model must not change while it is sampled"
         raise FieldError(
-            f"expected a model that maps each input by itself and always alike: {field.name} gave another map or "
-            f"output when the same call was made again, so its attributions are not independent draws ({hint})"
+            f"expected a model whose answer for an input is always the same, whatever else is in the batch: "
+            f"{field.name} gave another map or output when the same call was made again, so its attributions "
+            f"are not independent draws ({hint})"
         )
     if seen != "same":
         what = "its output" if seen == "outputs" else f"the map of {field.name}"
         raise FieldError(
-            f"expected a model that maps each input by itself and always alike: {what} for the same input changes with "
-            "the batch around it, so its attributions are not independent draws"
+            "expected a model whose answer for an input is always the same, whatever else is in the batch: "
+            f"{what} for the same input changes with the batch around it, so its attributions are not independent draws"
         )
 
 

@@ -107,7 +107,7 @@ class Function(Field):
         ):
             hint = "draw from `seed` alone" if self.random else "if it is random, give random=True"
             raise FieldError(
-                f"expected {self.name} to answer alike each time, got another answer on the second call: {hint}"
+                f"expected {self.name} to give the same answer each time, got another on the second call: {hint}"
             )
 
 

@@ -91,8 +91,9 @@ def _check_outputs_alone(field: Field, points: Tensor) -> None:
     first, second = (values - values.mean(dim=1, keepdim=True) for values in (together, alone))
     if not _alike(first, second, _tolerance(field, together)):
         raise FieldError(
-            "expected a model that maps each input by itself and always alike: its output for the same input changes "
-            "with the batch around it or from call to call, so its attributions are not independent draws"
+            "expected a model whose answer for an input is always the same, whatever else is in the batch: "
+            "its output for the same input changes with the batch around it or from call to call, so its attributions "
+            "are not independent draws"
         )
 
 
@@ -103,7 +104,7 @@ def _check_own_randomness(family: Family, rows: int, generator: torch.Generator)
     blocks = [maps.flatten(1).unflatten(0, (-1, field.block)) for maps in (first, second)]
     if not torch.equal(first, second) and all(bool((maps == maps[:1]).all()) for maps in blocks):
         raise FieldError(
-            f"expected randomness of its own for every row: {field.name} draws one chance for a whole batch, so its "
+            f"expected fresh randomness for every row: {field.name} shares its random numbers within a batch, so its "
             "attributions are not independent draws"
         )
 

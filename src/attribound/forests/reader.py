@@ -56,7 +56,7 @@ def _text(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise StoredDataError("expected a LightGBM model, got a file that is no text") from None
+        raise StoredDataError("expected a LightGBM model, got a file that is not text") from None
 
 
 def _load(treelite: Any, content: bytes, suffix: str) -> Any:
@@ -76,7 +76,7 @@ def _ensemble(model: Any, described: Described, rounds: int | None) -> Ensemble:
     rounds = rounds or len(described.ends)
     count = described.ends[rounds - 1] if rounds else 0
     if model.num_feature != len(described.names) or model.num_tree < count:
-        raise StoredDataError("treelite reads other columns or trees than the file states")
+        raise StoredDataError("treelite and the file disagree about columns or trees")
     cover = "sum_hess" if described.library == "xgboost" else "data_count"
     header = model.get_header_accessor()
     if any(header.get_field("leaf_vector_shape") != 1):
@@ -113,9 +113,9 @@ def _with_defaults(tree: Nodes, splits: Splits) -> Nodes:
             pairs = ((tree.left[node], left[split]), (tree.right[node], right[split]))
             open_.extend((int(child), below) for child, below in pairs if below >= 0)
             if any((tree.left[child] >= 0) != (below >= 0) for child, below in pairs):
-                raise StoredDataError("treelite reads other trees than the file states")
+                raise StoredDataError("treelite and the file disagree about the trees")
     except IndexError:
-        raise StoredDataError("treelite reads other trees than the file states") from None
+        raise StoredDataError("treelite and the file disagree about the trees") from None
     return replace(tree, default_left=default)
 
 

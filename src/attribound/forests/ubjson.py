@@ -17,7 +17,7 @@ def decode(content: bytes) -> Any:
     try:
         return _Reader(content).value(0)
     except (struct.error, IndexError, UnicodeDecodeError):
-        raise StoredDataError("the file ends too early or is no UBJSON") from None
+        raise StoredDataError("the file ends too early or is not UBJSON") from None
 
 
 class _Reader:
@@ -41,7 +41,7 @@ class _Reader:
             return self._array(depth)
         if kind == "{":
             return self._object(depth)
-        raise StoredDataError(f"the file is no UBJSON: unknown type {kind!r}")
+        raise StoredDataError(f"the file is not UBJSON: unknown type {kind!r}")
 
     def _array(self, depth: int) -> Any:
         kind, count = self._header()
@@ -85,7 +85,7 @@ class _Reader:
     def _count(self) -> int:
         kind = self._letter()
         if kind not in "iUIlL":
-            raise StoredDataError(f"the file is no UBJSON: a count of type {kind!r}")
+            raise StoredDataError(f"the file is not UBJSON: a count of type {kind!r}")
         number = int(self.value(0, kind))
         left = len(self._content) - self._at
         # Every value takes a byte, unless it is a constant of a typed array, which nobody writes.

@@ -22,8 +22,7 @@ def load_script(path: Path, architecture: str | None, trust: bool) -> nn.Module:
         )
     if not trust:
         raise ArgumentError(
-            f"{shown(path)} is a TorchScript program, which can do to your files what you can: add --trust-model if "
-            f"you trust it"
+            f"{shown(path)} is a TorchScript program, which can do anything you can: add --trust-model if you trust it"
         )
     try:
         model: nn.Module = torch.jit.load(path, map_location="cpu")

@@ -97,5 +97,5 @@ def _from_file(path: Path, architecture: str | None, trust: bool) -> nn.Module:
 
 def _from_factory(spec: str, architecture: str | None) -> nn.Module:
     if architecture is not None:
-        raise ArgumentError(f"{spec!r} makes a model of its own: leave --arch out")
+        raise ArgumentError(f"{spec!r} makes the whole model: leave --arch out")
     return call_own(spec, "model")

@@ -72,7 +72,8 @@ class ViT(nn.Module):
         super().__init__()
         if size % patch or width % heads:
             raise ArgumentError(
-                f"expected patches that tile and heads that divide, got {size}/{patch}, {width}/{heads}"
+                "expected patches that tile the picture and heads that divide the width, got "
+                f"{size}/{patch}, {width}/{heads}"
             )
         self.patch_embed = nn.Conv2d(channels, width, patch, patch)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width)) if class_token else None

@@ -155,7 +155,7 @@ def _stated(path: Path, shap: TreeShap) -> FloatArray:
         ) from None
     for name in units:
         if name not in shap.forest.names:
-            raise StoredDataError(f"{shown(path)} states a unit of {name!r}, which is no column of the forest")
+            raise StoredDataError(f"{shown(path)} states a unit of {name!r}, which is not a column of the forest")
     lacking = [name for name in shap.forest.names if name not in units]
     if lacking:
         raise StoredDataError(f"{shown(path)} states no unit of {lacking[0]!r}")

@@ -17,7 +17,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 """Characters that no XML file may hold, not even escaped."""
 _RULES = {
     "uncertified": "The explanation of this input is not certified as far as asked for.",
-    "unfaithful": "The smoothed explanation is not like the plain one: certified, but of another explanation.",
+    "unfaithful": "The smoothed explanation does not resemble the plain one: what is certified is another explanation.",
     "assumed": "The limit is assumed: what follows from it is not a certificate.",
     "doubtful": "The record is not as it should be: it does not count as certified.",
     "violated": "An attack broke the certificate of this input.",

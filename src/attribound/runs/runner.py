@@ -318,7 +318,7 @@ class Processors:
             return
         if self._known:
             self._say(
-                f"this run was begun on a processor of another kind ({', '.join(sorted(self._known))}; now {kind}): "
+                f"this run was started on a processor of another kind ({', '.join(sorted(self._known))}; now {kind}): "
                 f"every certificate holds, but last digits may differ from those of a run on one kind"
             )
         self._known.add(kind)

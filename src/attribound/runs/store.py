@@ -63,7 +63,7 @@ class Store:
             raise StoredDataError(f"expected --out to be a folder, but {path} is a file")
         # A process killed, or a disk full, at the very beginning leaves a lock and nothing else: that is no stranger's.
         if path.is_dir() and not is_run(path) and any(not file.name.startswith(_LOCK) for file in path.iterdir()):
-            raise StoredDataError(f"{path} is a folder of something else: choose a new one for the run")
+            raise StoredDataError(f"{path} is a folder with other files: choose a new one for the run")
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -296,7 +296,7 @@ class Store:
         query = "SELECT DISTINCT item FROM pictures WHERE name LIKE ? ORDER BY item"
         items = [item for (item,) in self._select(query, name)]
         if not all(isinstance(item, int) for item in items):
-            raise StoredDataError(f"{self.path} holds a picture whose item is no number")
+            raise StoredDataError(f"{self.path} holds a picture whose item is not a number")
         return items
 
     def pictures(self, item: int, *names: str) -> dict[str, FloatArray]:

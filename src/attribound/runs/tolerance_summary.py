@@ -186,7 +186,7 @@ class ToleranceSummary:
         map_words = " ".join((config.attribution, *config.maps))
         return [
             f"{name}: {self.inputs} inputs, {self.records} records, {self.errors} failed",
-            f"{config.network} on {config.data}; {map_words}, {config.bound}; {config.samples:,} samples a scanned "
+            f"{config.network} on {config.data}; {map_words}, {config.bound}; {config.samples:,} samples per scanned "
             f"change, alpha {exact_text(config.alpha)} for all that is said about one input, seed {config.seed}",
             "How far inputs may change, the median over inputs of what is proved:",
             "",

@@ -101,7 +101,7 @@ def batch_rows(field: Field, x: Tensor, batch: int | None) -> int:
 def predicted(logits: Tensor) -> Tensor:
     """(B,) the classes of logits (B, K); minus infinity, a class that is ruled out, is a number like any other."""
     if bool((logits.isnan() | logits.isposinf()).any()):
-        raise NonFiniteError("the model's output is NaN or infinite, so it has no class: are its weights whole?")
+        raise NonFiniteError("the model's output is NaN or infinite, so it has no class: are its weights intact?")
     return logits.argmax(dim=1)
 
 

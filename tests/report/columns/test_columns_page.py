@@ -8,24 +8,14 @@ import msgspec
 import pytest
 
 from attribound.report.columns.page import render, write_page
-from attribound.runs import RunConfig, Store
+from attribound.runs import Store
 from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.engines import Local
 from attribound.runs.records import encode
 from attribound.runs.runner import run
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.columns.record import Asked, Called
-from tests.report.conftest import EVIL
-
-CONFIG = RunConfig(model="credit-forest", data="credit-sample", items=8, columns=Asked(fixed=("age",)))
-
-
-@pytest.fixture(scope="module")
-def credit(tmp_path_factory) -> Path:
-    """Eight applicants."""
-    folder = tmp_path_factory.mktemp("columns") / "run"
-    run(prepare_columns(CONFIG)[1], folder, Local(1))
-    return folder
+from tests.report.conftest import CREDIT, EVIL
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +55,7 @@ def test_what_cards_say_is_what_is_proved(credit, page) -> None:
 
 
 def test_several_reasons_each_have_their_reach(tmp_path) -> None:
-    config = msgspec.structs.replace(CONFIG, items=3, columns=Asked(keep="stays:3", size="count"))
+    config = msgspec.structs.replace(CREDIT, items=3, columns=Asked(keep="stays:3", size="count"))
     run(prepare_columns(config)[1], tmp_path / "run", Local(1))
     text = write_page(tmp_path / "run", tmp_path / "page.html").read_text()
     assert "each of the first 3 reasons stays among the 3 against one changed answer" in text

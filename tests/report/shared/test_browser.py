@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from attribound.report.auditor import page as auditor
-from attribound.report.drift import write_page
+from attribound.report.columns.page import write_page as write_columns
+from attribound.report.drift import reaches, write_page
 from attribound.report.page import write_report
 from attribound.report.shared import printing
 from attribound.report.tolerance.page import write_page as write_tolerances
 from attribound.runs import Store
 from attribound.runs.compare import compare
 from attribound.runs.tasks import Outcome
+from attribound.runs.tolerance_compare import compare_tolerances
 from tests.report.browsing import artefact
 from tests.report.conftest import EVIL, error, finding, write_run
 
@@ -49,7 +51,7 @@ CUT = """() => [...document.querySelectorAll("table, img, svg, pre, dl, p")].fil
 }).map((element) => element.outerHTML.slice(0, 80))"""
 
 
-FILM = "film-report"
+FILM, COLUMNS, REACHES = "film-report", "columns-report", "reaches-compare"
 REACHABLE = (
     "[...document.querySelectorAll('a[href], button:enabled, input, select, summary, [tabindex=\"0\"]')]"
     ".filter((e) => (e.offsetParent || e.className === 'skip') && !e.closest('dialog'))"
@@ -57,7 +59,7 @@ REACHABLE = (
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, template, celled, tolerated):
+def pages(tmp_path_factory, template, celled, tolerated, credit):
     """The pages of a run with pictures, masks, attacks, errors and nasty names, of one with features, of tolerances."""
     folder = tmp_path_factory.mktemp("pages")
     with Store.read(celled) as store:
@@ -68,7 +70,11 @@ def pages(tmp_path_factory, template, celled, tolerated):
     flat = [Outcome(one.item, one.record, {"smoothed": one.pictures["smoothed"].ravel()}) for one in outcomes]
     names = [f"a long name of feature {number}" for number in range(49)]
     listed = write_run(folder / "listed", msgspec.structs.replace(config, data="csv:x"), flat, features=names)
-    found = {FILM: write_tolerances(tolerated, folder / "film.html")}
+    found = {
+        FILM: write_tolerances(tolerated, folder / "film.html"),
+        COLUMNS: write_columns(credit, folder / "columns.html"),
+        REACHES: reaches.write_page(compare_tolerances(tolerated, tolerated), folder / "reaches.html"),
+    }
     for run in (rich, listed):
         found[f"{run.name}-report"] = write_report(run)
         with Store.read(run) as store:
@@ -78,8 +84,9 @@ def pages(tmp_path_factory, template, celled, tolerated):
     return found
 
 
-NAMES = [*(f"{run}-{page}" for run in ("rich", "listed") for page in ("report", "audit", "compare")), FILM]
-RICH = [*NAMES[:3], FILM]
+NAMES = [*(f"{run}-{page}" for run in ("rich", "listed") for page in ("report", "audit", "compare"))]
+NAMES += [FILM, COLUMNS, REACHES]
+RICH = [*NAMES[:3], FILM, COLUMNS, REACHES]
 
 
 def opened(open_page, pages, name: str, width: int = 1200, scheme: str = "light"):

@@ -43,10 +43,7 @@ def test_simultaneous_certificates_hold_at_once(synthesise, template) -> None:
 
 def test_maps_as_sampled_stand_beside_exact_averages(certified) -> None:
     page = report(certified)
-    assert (
-        "That is about exact averages. For maps as they are sampled and compared, the turn is bounded so for"
-        in page.text
-    )
+    assert "That is about exact averages. For maps as they are sampled and compared, the same holds for" in page.text
     assert "(maps as sampled: 0." in page.text
     exact, seen = np.array(page.data["rows"]["epsilon"]), np.array(page.data["rows"]["visible"])
     assert (seen <= exact).all()

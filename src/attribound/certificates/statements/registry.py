@@ -53,7 +53,7 @@ def ask(asked: Mapping[str, Any], asking: Asking) -> list[Statement]:
     for name in asked:
         if name not in STATEMENTS or STATEMENTS[name].option is None:
             known = ", ".join(one.name for one in STATEMENTS.values() if one.option is not None)
-            raise ArgumentError(f"expected what is known to be asked for ({known}), got {name!r}")
+            raise ArgumentError(f"expected a known statement ({known}), got {name!r}")
     return [
         one.ask(asked.get(one.name), asking)
         for one in STATEMENTS.values()

@@ -10,7 +10,7 @@ from attribound.report.shared.collect import Collected
 from attribound.rounding import exact_text, round_down
 
 DISCLAIMER = (
-    "This table is a reading aid, not legal advice and no statement of conformity. The texts themselves decide, and "
+    "This table is a reading aid, neither legal advice nor a statement of conformity. The texts themselves decide, and "
     "which of them apply to you is for you to find out."
 )
 

@@ -23,15 +23,14 @@ _JOINT = (
     "{cells} turns the explanation by more than {degrees} degrees (cosine {cosine}){marks}."
 )
 _MARKS = ", or moves any of the {marked} marked cells"
-_APART = "Whatever becomes of the class, the explanation turns no further for {count}."
+_APART = "The explanation alone, even if the class changes, turns no further for {count} of {total}."
 _RIGHT = " ({correct} of them classified correctly)"
 _NONE = (
     "For none of the {total} {nouns} is it proved that changes of size up to epsilon {epsilon} turn the explanation by "
     "at most {degrees} degrees (cosine {cosine})."
 )
 _SEEN = (
-    "That is about exact averages. For maps as they are sampled and compared, the turn is bounded so for {visible} of "
-    "{total}."
+    "That is about exact averages. For maps as they are sampled and compared, the same holds for {visible} of {total}."
 )
 _ASSUMED = "Not a certificate: the limit is assumed, not proved. If it were true: "
 _BROKEN = "Do not trust this run: an attack broke a certificate. It claims: "

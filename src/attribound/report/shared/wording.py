@@ -19,12 +19,11 @@ IN_PYTHON = "made in Python"
 """What stands for model and data where certificates have no run."""
 
 _LIMITS = (
-    "It is about the smoothed map, the exact average over noise. Nothing is proved about the plain map beside it; for "
-    "smoothed maps as they are sampled, the numbers named so hold.",
+    "It is about the smoothed map, the exact average over noise. Nothing is proved about the plain map beside it. For "
+    'smoothed maps as they are sampled, only the numbers called "as sampled" hold.',
     "It covers every change of the input whose {size} is at most epsilon, and no larger ones.",
     "It says that the explanation is stable, not that it is right.",
-    "It assumes finite attributions everywhere, noise as ideal as its law, and rows of a batch that do not see each "
-    "other.",
+    "It assumes finite attributions everywhere, ideal noise, and rows of a batch that do not see each other.",
 )
 
 _MADE_SO = (

@@ -103,8 +103,8 @@ def _cautions(summary: ToleranceSummary) -> list[str]:
     if not low:
         return []
     return [
-        f"For these changes the map that is proved, a mean over a window, is unlike the plain map of the same picture: "
-        f"{', '.join(low)}. A smaller --window brings it nearer."
+        "For these changes the map that is proved, a mean over a window, does not resemble the plain map of the same "
+        f"picture: {', '.join(low)}. A smaller --window brings it nearer."
     ]
 
 

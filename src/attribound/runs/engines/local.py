@@ -105,5 +105,5 @@ def _begin(job: Job, parent: int) -> None:
 
 def _run(task: Task) -> Outcome:
     if _worker is None:
-        raise RuntimeError("the worker has not begun")
+        raise RuntimeError("the worker has not started")
     return _worker.run(task)

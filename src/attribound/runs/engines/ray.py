@@ -134,7 +134,7 @@ class _Crew:
             ray.get(reference)
         except ray.exceptions.ActorDiedError as error:
             if "creation task" in str(error):  # it would fail again everywhere
-                raise AttriboundError(f"a worker could not begin: {_last_line(error)}. {_INSTALLED}") from None
+                raise AttriboundError(f"a worker could not start: {_last_line(error)}. {_INSTALLED}") from None
             self.hire()
         else:
             self.idle.extend([actor, actor])

@@ -35,7 +35,7 @@ def _about_record(record: ColumnsRecord) -> list[str]:
     reasons = [part.reason for part in record.parts]
     about_first = kind[0] in ("stays", "first")
     checks = {
-        "has a number that is none": np.isfinite([*record.contributions, *record.units, record.score]).all(),
+        "has a value that is not a number": np.isfinite([*record.contributions, *record.units, record.score]).all(),
         "has a unit or a tie below 0": min(*record.units, record.tie) >= 0,
         "has another subject": same == (record.item, record.model_sha256, record.input_sha256),
         f"makes {len(record.parts)} statements, {record.asked.keep} are {count}": len(record.parts) == count,
@@ -107,9 +107,9 @@ def change_size(record: ColumnsRecord, row: FloatArray, there: FloatArray, size:
     changed = absent | ~((row == there) | (np.isnan(row) & np.isnan(there)))
     whole = np.isin(record.names, record.asked.whole) & changed & ~np.isnan(there)
     if (changed & (units == 0)).any() or (absent.any() and not record.asked.missing):
-        raise ValueError("its nearest change moves a column that may not move so")
+        raise ValueError("its nearest change moves a column in a way that was not allowed")
     if (there[whole] != np.floor(there[whole])).any():
-        raise ValueError("its nearest change leaves the whole numbers")
+        raise ValueError("its nearest change is not a whole number where it must be")
     with np.errstate(invalid="ignore"):
         far = np.where(absent | np.array(listed), 1.0, np.abs(there - row) / np.where(units > 0, units, 1.0))
         step = _step(there, row) / np.where(units > 0, units, 1.0)

@@ -19,7 +19,7 @@ function show(row) {
   pill.className = `pill ${PILLS[status]}`;
   pill.textContent = SHORT[status];
   card.querySelector(".what").textContent = `${row.dataset.title}: ${frame.dataset.amount}`;
-  card.querySelector(".known").textContent = `${WORDS[status]}. The model says ${frame.dataset.class}. The two explanations are ${frame.dataset.alike} alike.`;
+  card.querySelector(".known").textContent = `${WORDS[status]}. The model says ${frame.dataset.class}. Cosine of the two explanations: ${frame.dataset.alike}.`;
   slider.setAttribute("aria-valuetext", `${frame.dataset.amount}, ${SHORT[status]}`);
 }
 

@@ -9,6 +9,7 @@ bounded f(y) along one direction, which the draws' second and fourth moments bou
 All lengths are in units of the limit M. Statement and proof: docs/theory/moment-rule.md.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,6 +36,9 @@ _ROUNDING = 1e-11
 
 NODES = 501
 """Nodes in y for what is certified: three times as many gain a hundred-thousandth of epsilon."""
+
+_TOGETHER = 64
+"""Questions that are answered together where there are many."""
 
 
 Values = float | FloatArray
@@ -140,18 +144,23 @@ class Conjugate:
     @cached_property
     def _lowered(self) -> FloatArray:
         """(..., n) the loss at the nodes, less h^2/8 times the largest f'' in the neighbouring cells."""
-        y = _column(self.low) + _column(self._step) * np.arange(self.nodes)
-        k2, k4, top = map(_column, (self.design.quadratic, self.design.quartic, self.design.ceiling))
+        y = np.arange(self.nodes) * _column(self._step)
+        y += _column(self.low)
+        design = self.design
+        k2, k4, top = map(_column, np.broadcast_arrays(design.quadratic, design.quartic, design.ceiling))
         with np.errstate(over="ignore", invalid="ignore"):  # an absurd loss gives an infinite bound or none
             square = y * y
-            falling = np.expm1((-k2 / top - k4 / top * square) * square)
+            falling = square * (-k4 / top)
+            falling += -k2 / top
+            falling *= square
+            np.expm1(falling, out=falling)
             inner = np.maximum(falling[..., 1:], falling[..., :-1])
-            inner *= y[..., 1:] * y[..., :-1] > 0
+            _open(inner.reshape(-1, self.nodes - 1), np.broadcast_to(y, falling.shape).reshape(-1, self.nodes))
             inner += 1.0
             bend = np.maximum(square[..., 1:], square[..., :-1]) * (1.5 * _column(self._step) ** 2 * k4)
             bend += _column(self._step) ** 2 / 4 * k2
             bend *= inner
-            lowered: FloatArray = -top * falling
+            lowered: FloatArray = np.multiply(falling, -top, out=falling)
             lowered[..., 1:-1] -= np.maximum(bend[..., 1:], bend[..., :-1])
             lowered[..., 0] -= bend[..., 0]
             lowered[..., -1] -= bend[..., -1]
@@ -203,6 +212,15 @@ class _Lines:
     logs: FloatArray
 
 
+def _open(inner: FloatArray, nodes: FloatArray) -> None:
+    """Set (N, n - 1) numbers of cells to 0 where the cell does not lie on one side of 0; nodes (N, n) rise evenly."""
+    first, last = nodes[:, 0], nodes[:, -1]
+    zero = np.clip((nodes.shape[1] - 1) * -first / (last - first), 0, nodes.shape[1] - 2)
+    cells = np.clip(zero.astype(np.intp)[:, None] + np.arange(-1, 2), 0, nodes.shape[1] - 2)
+    rows = np.arange(len(nodes))[:, None]
+    inner[rows, cells] *= nodes[rows, cells] * nodes[rows, cells + 1] > 0
+
+
 def _column(values: Values) -> FloatArray:
     """With a last axis for the nodes."""
     return np.asarray(values, np.float64)[..., None]
@@ -215,18 +233,20 @@ def convex_slopes(values: FloatArray) -> FloatArray:
     then flattens. Where these do not rise, the isotonic regression of the steps says it.
     """
     count = values.shape[-1]
-    steps, places = np.diff(values, axis=-1), np.arange(count - 1)
-    first = (values[..., 1:] - values[..., :1]) / (places + 1)
-    last = (values[..., -1:] - values[..., :-1]) / (count - 1 - places)
+    places = np.arange(1.0, count)
+    first, last = values[..., 1:] - values[..., :1], values[..., -1:] - values[..., :-1]
+    first /= places
+    last /= places[::-1]
     left, right = first.argmin(axis=-1), last.argmax(axis=-1)
-    rising = steps.reshape(-1, count - 1).copy()
-    chords = first.min(axis=-1).flat, last.max(axis=-1).flat
+    chords = (np.take_along_axis(one, at[..., None], -1).flat for one, at in ((first, left), (last, right)))
+    steps = values[..., 1:] - values[..., :-1]
+    rising = steps.reshape(-1, count - 1)
     for row, begin, end, chord, last_chord in zip(rising, left.flat, right.flat, *chords, strict=True):
         row[: begin + 1] = chord
         row[end:] = last_chord
-    odd = (left >= right).ravel() | ~(np.diff(rising, axis=-1) >= 0).all(axis=-1)
+    odd = (left >= right).ravel() | ~(rising[:, 1:] >= rising[:, :-1]).all(axis=-1)
     for place in np.flatnonzero(odd):
-        rising[place] = optimize.isotonic_regression(steps.reshape(rising.shape)[place]).x
+        rising[place] = optimize.isotonic_regression(np.diff(values.reshape(-1, count)[place])).x
     return rising.reshape(steps.shape)
 
 
@@ -290,7 +310,18 @@ def supports(moments: Moments, shift: Values, *, norm_lower: Values, limit: Valu
     """Whether the rule certifies each cosine up to its shift: one evaluation, to check stored shifts."""
     kappa = np.minimum(np.asarray(norm_lower, np.float64) / limit, 1.0)
     conjugate, room = _rule(moments, kappa, alpha, NODES)
-    return np.asarray((np.asarray(moments.tilt) <= np.pi / 2) & (conjugate.mean(shift) < room))
+    mean = np.concatenate([*_means(conjugate, shift, np.shape(room))]).reshape(np.shape(room))
+    return np.asarray((np.asarray(moments.tilt) <= np.pi / 2) & (mean < room))
+
+
+def _means(conjugate: Conjugate, shift: Values, shape: tuple[int, ...]) -> Iterator[FloatArray]:
+    """`conjugate.mean(shift)` of this shape, flat, a few questions at a time: what is in the cache is quick."""
+    design = conjugate.design
+    columns = (design.quadratic, design.quartic, design.ceiling, conjugate.low, conjugate.high, shift)
+    flat = [np.broadcast_to(column, shape).ravel() for column in columns]
+    for at in range(0, len(flat[0]), _TOGETHER):
+        k2, k4, top, low, high, asked = (column[at : at + _TOGETHER] for column in flat)
+        yield Conjugate(Design(k2, k4, top), low, high, conjugate.nodes).mean(asked)
 
 
 def reach(moments: Moments, kappa: float, alpha: float, nodes: int, tolerance: float = 1e-9) -> FloatArray:

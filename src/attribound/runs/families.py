@@ -78,9 +78,6 @@ OWN = (
 ABSENT = {"cells": {}, "reasons": msgspec.UNSET, "answers": msgspec.UNSET, "map": None}
 """Records that have these are looked at one by one."""
 
-_STACKED = 32
-"""Records whose facts are derived together: what is in the processor's cache is quick."""
-
 _FEW = 8
 """Fewer records are not looked at together again: one by one is about as quick."""
 
@@ -214,11 +211,5 @@ def _same(first: FloatArray, second: FloatArray) -> BoolArray:
 
 def _derived(evidence: Evidence, members: Sequence[Record]) -> BoolArray:
     """(N,) whether every fact follows from others by the rule that it is for."""
-    count = len(members)
-    fine = np.ones(count, bool)
-    for at in range(0, count, _STACKED):
-        part = evidence.rows(np.arange(at, min(at + _STACKED, count)))
-        for rule in RULES:
-            if rule.applies(part):
-                fine[at : at + _STACKED] &= rule.clear(part)
-    return fine
+    clear = [rule.clear(evidence) for rule in RULES if rule.applies(evidence)]
+    return np.asarray(np.logical_and.reduce([np.ones(len(members), bool), *clear]))

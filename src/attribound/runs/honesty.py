@@ -1,6 +1,7 @@
 """Which of many records state no more than they prove; all of them have one law, the same facts and the same keys."""
 
 from collections.abc import Sequence
+from operator import attrgetter, itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +40,7 @@ def all_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.
         least = _column(records, "max_visible_epsilon", key) - _TOLERANCE
         fine &= ((least <= 0) | (visible(np.maximum(least, 0.0)) >= float(key)))[:, 0]
     fine &= _status_proved(evidence, records) & _class_proved(evidence, records)
-    return np.asarray(fine & [not _overstated(one) for one in records])
+    return np.asarray(fine & ~_overstated(records))
 
 
 def _status_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
@@ -82,12 +83,17 @@ def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[
     return fine
 
 
-def _overstated(record: Record) -> list[str]:
-    """What statements that are not checked for many records at once state, and what does not follow."""
-    certificate = Certificate(record)
-    found = [problem for one in STATEMENTS.values() if not one.bulk for problem in one.problems(certificate)]
-    return found + unknown_answers(record)
+def _overstated(records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+    """(N,) whether statements that are not checked for many records at once state what does not follow."""
+    single = [one for one in STATEMENTS.values() if not one.bulk]
+    certificates = map(Certificate, records)
+    return np.array(
+        [
+            any(statement.problems(certificate) for statement in single) or bool(unknown_answers(certificate.record))
+            for certificate in certificates
+        ]
+    )
 
 
 def _column(records: Sequence[Record], name: str, key: str) -> FloatArray:
-    return np.array([getattr(record, name)[key] for record in records], np.float64)[:, None]
+    return np.array([*map(itemgetter(key), map(attrgetter(name), records))], np.float64)[:, None]

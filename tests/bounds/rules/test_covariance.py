@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from attribound.bounds import Ball, cosine_bound, moved_fraction
+from attribound.bounds.evidence import Evidence
 from attribound.bounds.laws import truncate_normal
 from attribound.bounds.rules.covariance import Covariance
 from tests.bounds.known import ANY, ball, normal, shift_of
@@ -288,3 +289,17 @@ def test_the_ball_rule_is_reached():
     assert np.linalg.norm(leaving) <= 1
     eigenvalue = k**2 * p * (1 - p)
     assert cosine_bound_covariance(norm, 1.0, eigenvalue, moved_fraction=p) == pytest.approx(cosine, abs=1e-9)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_many_questions_are_answered_as_each_alone(own):
+    rng = np.random.default_rng(5)
+    norm, share = rng.uniform(0.05, 1, (200, 1)), 10 ** rng.uniform(-6, 0, (200, 1))
+    spread = within(norm, share)
+    epsilon = 10 ** rng.uniform(-2, 0.6, (200, 1) if own else 1)
+    alone = [normal(*row, sigma=1.0) for row in zip(norm[:, 0], np.ones(200), spread[:, 0], strict=True)]
+    together, each = Evidence.stack(alone), np.broadcast_to(epsilon, (200, 1))
+    cosines = [RULE.cosine(one, at) for one, at in zip(alone, each, strict=True)]
+    np.testing.assert_allclose(RULE.cosine(together, epsilon), cosines, rtol=0, atol=1e-9)
+    moved = [RULE.displacement(one, at) for one, at in zip(alone, each, strict=True)]
+    np.testing.assert_allclose(RULE.displacement(together, epsilon), moved, rtol=1e-9)

@@ -10,6 +10,7 @@ spread for the rest. Every truncation is valid, so the best one is searched nume
 (proof, and why the value at epsilon covers all smaller shifts: docs/theory/covariance-rule.md).
 """
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _ZOOMS, _MANY = 3, 4096
 """Levels are refined twice, but not for more questions at once than this: pages do with the first grid."""
+
+_FEW = 64
+"""So few questions look at every level of a grid at once: one call costs more than the levels that it spares."""
 
 
 @final
@@ -83,27 +87,41 @@ def smallest(
         records: shape of the evidence. Many questions at once are answered with a coarser grid, which is valid too.
     """
     shift = np.asarray(epsilon, np.float64)
-    many = np.prod(np.broadcast_shapes(records, shift.shape), dtype=int) > _MANY
-    if not many or law.levels == 1 or shift.ndim == 0 or shift.shape[-1] == 1:
-        return _zoomed(value, law, shift, 1 if many else _ZOOMS)
-    columns = [_zoomed(value, law, shift[..., at : at + 1], 1) for at in range(shift.shape[-1])]
+    if law.levels == 1:
+        return value(law.truncate(shift[..., None], np.zeros(1)))[..., 0]
+    count = int(np.prod(np.broadcast_shapes(records, shift.shape), dtype=int))
+    stride = 1 if count <= _FEW else math.isqrt(law.levels - 1)
+    if count <= _MANY or shift.ndim == 0 or shift.shape[-1] == 1:
+        return _zoomed(value, law, shift, zooms=_ZOOMS if count <= _MANY else 1, stride=stride)
+    columns = [_zoomed(value, law, shift[..., at : at + 1], zooms=1, stride=stride) for at in range(shift.shape[-1])]
     return np.concatenate(columns, axis=-1)
 
 
-def _zoomed(value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArray, zooms: int) -> FloatArray:
-    """A grid of levels, refined around its smallest value."""
-    if law.levels == 1:
-        return value(law.truncate(shift[..., None], np.zeros(1)))[..., 0]
-    steps = np.linspace(0.0, 1.0, law.levels)
+def _zoomed(
+    value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArray, *, zooms: int, stride: int
+) -> FloatArray:
+    """A grid of levels, refined around its smallest value.
+
+    A stride above 1 looks at each stride-th level, then at those between its neighbours: values fall and then rise.
+    """
+    steps, last = np.linspace(0.0, 1.0, law.levels), law.levels - 1
     low, high = law.level_range(shift)
-    best = np.asarray(np.inf)
-    for zoom in range(zooms):
-        levels = low[..., None] + (high - low)[..., None] * steps
+    best, beside = np.asarray(np.inf), np.arange(1 - stride, stride)
+
+    def look(places: npt.NDArray[np.intp]) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+        levels = low[..., None] + (high - low)[..., None] * steps[places]
         values = value(_truncate(law, shift, levels))
-        best = np.minimum(best, values.min(axis=-1))
-        if zoom + 1 < zooms:
-            near = _near(np.argmin(values, axis=-1), law)
-            low, high = np.moveaxis(np.take_along_axis(np.broadcast_to(levels, values.shape), near, -1), -1, 0)
+        return values.min(axis=-1), np.argmin(values, axis=-1)
+
+    for _ in range(zooms):
+        least, at = look(np.arange(0, law.levels, stride))
+        at = at * stride
+        if stride > 1:
+            around = np.clip(at[..., None] + beside, 0, last)
+            least, near = look(around)
+            at = np.take_along_axis(around, near[..., None], -1)[..., 0]
+        best = np.minimum(best, least)
+        low, high = (low + (high - low) * steps[np.clip(at + step, 0, last)] for step in (-1, 1))
     return best
 
 
@@ -113,12 +131,6 @@ def _truncate(law: Law, shift: FloatArray, levels: FloatArray) -> Truncation:
         return law.truncate(shift[..., None], levels)
     ends = levels[..., 0].ravel() + 1j * levels[..., -1].ravel()
     _, first, where = np.unique(ends, return_index=True, return_inverse=True)
-    cut = law.truncate(shift.reshape(1, 1), levels.reshape(-1, law.levels)[first])
+    cut = law.truncate(shift.reshape(1, 1), levels.reshape(-1, levels.shape[-1])[first])
     missing, deviation = (one[where.ravel()].reshape(levels.shape) for one in (cut.missing, cut.deviation))
     return Truncation(missing, deviation)
-
-
-def _near(at: npt.NDArray[np.intp], law: Law) -> npt.NDArray[np.intp]:
-    """(..., 2) the places on both sides."""
-    near: npt.NDArray[np.intp] = np.minimum(np.maximum(at[..., None] + np.array([-1, 1]), 0), law.levels - 1)
-    return near

@@ -237,7 +237,7 @@ def test_fewer_items_do_not_shrink_a_run(make) -> None:
 
 
 def test_only_the_input_that_kills_its_worker_is_given_up(make, sample, tmp_path, monkeypatch) -> None:
-    """Workers are processes: the poison is in the model, switched on by the environment. Input 2 is an error as usual."""
+    """Workers are processes: the poison is in the model, switched on by the environment. Input 2 is an error."""
     images = sample[0][:4].numpy().copy()
     images[2] = np.nan
     np.savez(tmp_path / "four.npz", images=images, labels=np.arange(4))

@@ -120,4 +120,5 @@ def _truncate(law: Law, shift: FloatArray, levels: FloatArray) -> Truncation:
 
 def _near(at: npt.NDArray[np.intp], law: Law) -> npt.NDArray[np.intp]:
     """(..., 2) the places on both sides."""
-    return np.minimum(np.maximum(at[..., None] + np.array([-1, 1]), 0), law.levels - 1)
+    near: npt.NDArray[np.intp] = np.minimum(np.maximum(at[..., None] + np.array([-1, 1]), 0), law.levels - 1)
+    return near

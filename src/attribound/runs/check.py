@@ -16,7 +16,7 @@ from attribound.certification.reopen import Opener
 from attribound.runs.data_check import DataCheck
 from attribound.runs.proved import prove_all
 from attribound.runs.store import Store
-from attribound.runs.stored_maps import map_trouble, smoothed_map
+from attribound.runs.stored_maps import kept_maps, map_trouble, smoothed_map
 
 _SHOWN = 10
 _SURE = 0.05
@@ -106,6 +106,7 @@ def check_run(
 def _check_records(store: Store, found: RunCheck, data: DataCheck | None) -> list[int]:
     """Check records one by one; the items of those in which nothing is wrong so far."""
     fine, inputs, claims = list[int](), defaultdict[str, list[int]](list), dict[str, None]()
+    kept = kept_maps(store)
     for one in prove_all(store):
         found.records += 1
         if isinstance(one, Failure):
@@ -114,8 +115,8 @@ def _check_records(store: Store, found: RunCheck, data: DataCheck | None) -> lis
         inputs[record.input_sha256].append(record.item)
         claims |= dict.fromkeys(filter(None, [record.bound.claim]))
         found.doubt(record.item, one.doubts)
-        sampled = smoothed_map(store, record)
-        if not one.doubts and sampled is not None and (trouble := map_trouble(record, sampled)):
+        sampled = smoothed_map(store, record.item) if record.item in kept and not one.doubts else None
+        if sampled is not None and (trouble := map_trouble(sampled, record.norm, record.map_sha256)):
             found.doubt(record.item, [trouble])
         if data is not None:
             found.doubt(record.item, data.problems(record))
@@ -164,7 +165,7 @@ def _unfinished(store: Store, records: int) -> list[str]:
 def _sampled_again(store: Store, item: int, opener: Opener) -> Again:
     record = store.record(item)
     assert isinstance(record, Record)
-    certificate, opened = Certificate(record, smoothed_map(store, record)), opener(record.subject)
+    certificate, opened = Certificate(record, smoothed_map(store, item)), opener(record.subject)
     again = sample_again(certificate, opened.field, opened.x, opened.noise)
     alone = Certificate(record)  # a run's map is in float32: it has the record's norm only nearly
     return Again(verify_record(alone).problems + again.problems, again.remarks)

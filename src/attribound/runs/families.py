@@ -122,7 +122,7 @@ def _families(block: Sequence[Record | Failure], places: list[int], config: RunC
         return [family for part in parts for family in _families(block, part, config)]
 
 
-def _cleared(members: Sequence[Record], places: list[int], config: RunConfig) -> Family:
+def _cleared(members: list[Record], places: list[int], config: RunConfig) -> Family:
     """The cleared ones of records alike; a ValueError if one is odd in what all of them should share."""
     check_keys(members[0])
     if consistency(Certificate(members[0])) or foreign(members[0], config):

@@ -60,6 +60,21 @@ def test_cells_that_are_none(codebook, name, cell, message) -> None:
         codebook[name].number(cell)
 
 
+def test_numbers_that_name_categories_are_names_and_not_places() -> None:
+    """A frame's category 1 of 1 and 2 is the first."""
+    column = Column(words=("1", "2"))
+    assert [column.number(cell) for cell in (1, 2.0, "1", math.nan)] == pytest.approx([0, 1, 0, math.nan], nan_ok=True)
+    with pytest.raises(ArgumentError, match="0, expected one of '1', '2'"):
+        column.number(0)
+
+
+def test_a_models_own_words_fill_what_is_not_stated(codebook) -> None:
+    known = codebook.with_words({"job": ("none", "skilled"), "home": ("own", "rent")})
+    assert (known["job"], known["home"].words, known.classes) == (codebook["job"], ("own", "rent"), codebook.classes)
+    with pytest.raises(ArgumentError, match="the categories of 'job' none, skilled, the model skilled, none"):
+        codebook.with_words({"job": ("skilled", "none")})
+
+
 def test_scales(codebook) -> None:
     assert codebook.scales(["age", "job", "owner"]).tolist() == [10, 1, 0]
     with pytest.raises(ArgumentError, match="states no scale for 'pay'"):

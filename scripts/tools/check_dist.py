@@ -14,18 +14,25 @@ import tarfile
 import tempfile
 import venv
 import zipfile
+from collections.abc import Iterable
 from email.parser import Parser
 from pathlib import Path
 
+from attribound.models.shipped import weights_folder
 from attribound.rounding import round_down
 
 NEEDED = (
     "attribound/py.typed",
     "attribound/data/mnist-sample.npz",
-    "attribound/models/weights/mnist-cnn-consistency.safetensors",
+    "attribound/data/credit/README.md",
+    "attribound/data/photos/README.md",
     "attribound/report/page/templates/report.html",
+    *(f"attribound/models/weights/{path.name}" for path in weights_folder().iterdir()),
 )
 IN_SDIST = ("pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "constraints.txt", "tests/conftest.py")
+JUNK = re.compile(r"^(\.venv|\.git|\.ci|\.github|artefacts|site|dist|data)/|__pycache__/|\.(pyc|checkpoint|log)$")
+LARGEST = 25_000_000
+"""Bytes that a wheel or a source archive may have."""
 RELATIVE = re.compile(r"\]\((?!https?://|#)[^)]+\)")
 DEMO = ("demo", "--items", "2", "--samples", "512", "--json")
 
@@ -57,11 +64,19 @@ def check_wheel(path: Path) -> None:
     for name in NEEDED:
         if name not in names:
             raise SystemExit(f"error: {path.name} lacks {name}")
-    strangers = [name for name in names if not name.startswith(("attribound/", "attribound-"))]
-    if strangers:
-        raise SystemExit(f"error: {path.name} holds {strangers[0]}")
+    if not any(name.endswith(".dist-info/licenses/LICENSE") for name in names):
+        raise SystemExit(f"error: {path.name} lacks its licence")
+    check_junk(path, names, [name for name in names if not name.startswith(("attribound/", "attribound-"))])
     if dead := RELATIVE.findall(str(described.get_payload())):
         raise SystemExit(f"error: the description has the relative link {dead[0]}")
+
+
+def check_junk(path: Path, names: Iterable[str], strangers: Iterable[str] = ()) -> None:
+    """Nothing that was left behind, and no more than people want to fetch."""
+    for name in (*strangers, *filter(JUNK.search, names)):
+        raise SystemExit(f"error: {path.name} holds {name}")
+    if path.stat().st_size > LARGEST:
+        raise SystemExit(f"error: {path.name} has {path.stat().st_size:,} bytes, expected at most {LARGEST:,}")
 
 
 def check_source(path: Path) -> None:
@@ -71,6 +86,7 @@ def check_source(path: Path) -> None:
     for name in IN_SDIST:
         if name not in names:
             raise SystemExit(f"error: {path.name} lacks {name}")
+    check_junk(path, names)
 
 
 def run_elsewhere(wheel: Path, folder: Path) -> None:

@@ -4,7 +4,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -17,6 +17,8 @@ from attribound.rounding import with_commas
 from attribound.sanitise import printable
 
 _YES_NO = {"true": 1.0, "false": 0.0}
+_NAMED = 6
+"""How many categories a message names."""
 _TEXTS, _SWITCHES = ("title", "unit", "one", "more", "less"), ("fixed", "whole")
 
 
@@ -51,7 +53,7 @@ class Column:
         """The model's number of a cell: of a word its place, NaN of a missing one; raises ArgumentError."""
         if cell is None or type(cell).__name__ == "NAType" or cell == "" or cell != cell:
             return math.nan
-        word = printable(cell) if isinstance(cell, str) else ""
+        word = printable(cell) if isinstance(cell, str) else self._numeric_word(cell)
         if word in self.words:
             return float(self.words.index(word))
         try:
@@ -64,13 +66,21 @@ class Column:
             raise ArgumentError(f"{cell!r}, expected a number")
         return value
 
+    def _numeric_word(self, cell: Any) -> str:
+        """The category that is called by this number; empty if categories are not called by numbers."""
+        try:
+            named = {float(word): word for word in self.words}
+            return named.get(float(cell), str(cell)) if named else ""
+        except (TypeError, ValueError):
+            return ""
+
     def text(self, value: float) -> str:
         """A value as people read it: `2,792 DM`, a word, `missing`."""
         if math.isnan(value):
             return "missing"
         if self.words:
             place = int(value)
-            return self.words[place] if place < len(self.words) else "any other"
+            return self.words[place] if 0 <= place < len(self.words) else "any other"
         unit = (self.one or self.unit) if value == 1 else self.unit
         return f"{with_commas(value)} {unit}".rstrip()
 
@@ -100,24 +110,17 @@ class Codebook:
         except (ValueError, RecursionError) as error:
             raise StoredDataError(f"cannot read the codebook {shown(path)}: {reason(error)}") from None
         try:
-            return cls._parse(stated)
+            return cls.parse(stated)
         except ArgumentError as error:
             raise StoredDataError(f"cannot read the codebook {shown(path)}: {error}") from None
 
     @classmethod
     def learn(cls, frame: Any) -> Self:
-        """From a pandas frame of training data: categories, whole numbers, and standard deviations as scales."""
-        columns = {}
-        for name in frame.columns:
-            cells = frame[name]
-            if hasattr(cells, "cat"):
-                columns[str(name)] = Column(words=tuple(map(str, cells.cat.categories)))
-            else:
-                numbers = np.asarray(cells.astype("float64"))
-                deviation = float(np.nanstd(numbers)) if np.isfinite(numbers).any() else 0.0
-                whole = getattr(cells.dtype, "kind", "") in "iub"
-                columns[str(name)] = Column(scale=deviation, fixed=deviation == 0, whole=whole)
-        return cls(columns)
+        """From a pandas frame of training data: categories, whole numbers, and standard deviations as scales.
+
+        Of a column of text nothing is learned: the model's file may name its categories.
+        """
+        return cls({str(name): _learned(frame[name]) for name in frame.columns})
 
     @classmethod
     def of(cls, value: "Codebook | str | Path | None") -> "Codebook":
@@ -127,7 +130,8 @@ class Codebook:
         return cls.read(value)
 
     @classmethod
-    def _parse(cls, stated: Any) -> Self:
+    def parse(cls, stated: Any) -> Self:
+        """From what a file holds, or `to_json` made; raises ArgumentError."""
         known = ("classes", "noun", "columns")
         if not isinstance(stated, dict) or not set(stated) <= set(known):
             found = next((name for name in stated if name not in known), "") if stated else ""
@@ -142,6 +146,16 @@ class Codebook:
             _words("classes", stated.get("classes", [])),
             printable(noun),
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, what is stated only."""
+        plain = Column()
+        columns = {
+            name: {key: value for key, value in vars(one).items() if value != getattr(plain, key)}
+            for name, one in self.columns.items()
+        }
+        listed = {name: {k: list(v) if k == "words" else v for k, v in one.items()} for name, one in columns.items()}
+        return {"classes": list(self.classes), "noun": self.noun, "columns": listed}
 
     def __getitem__(self, name: str) -> Column:
         """What is stated about a column, or one about which nothing is."""
@@ -186,6 +200,20 @@ class Codebook:
                 raise ArgumentError(f"the codebook names the column {name!r}, expected one of {', '.join(names)}")
         return self
 
+    def with_words(self, known: Mapping[str, tuple[str, ...]]) -> Self:
+        """The same with a model's own words for its categories; raises ArgumentError where the two differ.
+
+        Args:
+            known: by column, the words in the order of the model's numbers.
+        """
+        for name, words in known.items():
+            if self[name].words not in ((), words):
+                ours, theirs = (", ".join(some[:_NAMED]) for some in (self[name].words, words))
+                raise ArgumentError(f"the codebook calls the categories of {name!r} {ours}, the model {theirs}")
+        return replace(
+            self, columns={**self.columns, **{name: replace(self[name], words=known[name]) for name in known}}
+        )
+
     def scales(self, names: Sequence[str]) -> npt.NDArray[np.float64] | None:
         """The unit of each column, 0 for fixed ones and 1 for categories; None if no scale is stated."""
         chosen = [self[name] for name in names]
@@ -216,6 +244,18 @@ def _check_names(cells: Mapping[str, Any], names: Sequence[str]) -> None:
     for name in cells:
         if name not in known:
             raise ArgumentError(f"the model has no column {name!r}: leave it out of the row")
+
+
+def _learned(cells: Any) -> Column:
+    """What a column of a pandas frame shows."""
+    if hasattr(cells, "cat"):
+        return Column(words=tuple(map(str, cells.cat.categories)))
+    try:
+        numbers = np.asarray(cells.astype("float64"))
+    except (TypeError, ValueError):
+        return Column()
+    deviation = float(np.nanstd(numbers)) if np.isfinite(numbers).any() else 0.0
+    return Column(scale=deviation, fixed=deviation == 0, whole=getattr(cells.dtype, "kind", "") in "iub")
 
 
 def _column(name: str, entry: Any) -> Column:

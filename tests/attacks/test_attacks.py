@@ -1,5 +1,7 @@
 """Attacks: the contract of the base, each method's strength, errors."""
 
+from dataclasses import dataclass
+
 import captum.attr
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import torch
 
 import attribound as ab
 from attribound.attacks import METHODS
-from attribound.attacks.base import make_problem
+from attribound.attacks.base import Attack, make_problem
 from attribound.attacks.score import rescore
 from attribound.errors import ArgumentError, FieldError, UnfitError
 from attribound.sampling import Around
@@ -86,6 +88,27 @@ def test_random_path_fields_can_be_attacked(noise_model, sample) -> None:
     field = ab.Unit(ab.IntegratedGradients(noise_model, steps=4, path="random"))
     result = ab.attack(field, sample[0][0], noise=ab.Gaussian(0.5), epsilon=1.5, method="direct", **QUICK)
     assert result.cosine < 1.0
+
+
+@dataclass(frozen=True)
+class Lucky(Attack):
+    """Its random start looks as bad as can be, by luck; then it goes one way at full length."""
+
+    name = "lucky"
+
+    def prepare(self, problem):
+        return None
+
+    def climb(self, problem, view, delta, generator):
+        return -problem.reference, -problem.epsilon * torch.eye(len(delta))[0]
+
+
+def test_a_lucky_start_is_no_attack() -> None:
+    """It is half as long as allowed, in a random direction: through few draws it often looked best, and was kept."""
+    family = Around(ab.Unit(ab.Saliency(AbsFirst())), 0, torch.full((4,), 0.05))
+    problem = make_problem(family, ab.Gaussian(0.01), 0.1, samples=16)
+    result = Lucky(steps=1, samples=16, rescore_samples=16, keep_label=False).run(problem)
+    assert (result.cosine, result.length) == pytest.approx((-1.0, 0.1), rel=1e-4)
 
 
 def test_labels_may_be_given_up(noise_model, sample) -> None:

@@ -7,7 +7,9 @@ import pyarrow
 import pytest
 import xgboost
 
-from attribound.errors import StoredDataError
+import attribound as ab
+from attribound.codebook import Codebook, Column
+from attribound.errors import ArgumentError, StoredDataError
 from attribound.forests import Forest, TreeShap
 from tests.forests.models import lgb, table
 
@@ -34,6 +36,41 @@ def test_xgboost_with_words(known, suffix):
     forest = Forest(folder / f"model.{suffix}")
     assert dict(forest.words) == {"c": WORDS}
     np.testing.assert_allclose(TreeShap(forest).values(rows)[:, 0], values, atol=1e-5)
+
+
+class Named:
+    """A pandas Series: values by name, an array to numpy."""
+
+    def __init__(self, **values):
+        self.values, self.index = values, list(values)
+
+    def items(self):
+        return self.values.items()
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(list(self.values.values()), dtype)
+
+
+def test_rows_in_the_models_own_words(known):
+    """Not in the order of a codebook that was learned elsewhere: that is refused."""
+    shap = TreeShap(Forest(known[0] / "model.ubj"))
+    said, meant = Named(c="z", n=0.25), np.array([0.25, WORDS.index("z")])
+    told = ab.tolerance(shap, said, "columns", scale=Named(c=1.0, n=0.5))
+    assert told.row.tolist() == meant.tolist()
+    assert told.units.tolist() == [0.5, 1.0]
+    assert told.together.reach == ab.tolerance(shap, meant, "columns", scale=[0.5, 1.0]).together.reach
+    assert ", z" in told.letter() or "(z)" in told.letter()
+    with pytest.raises(ArgumentError, match="the codebook calls the categories of 'c' a b, z, zwölf, the model zwölf"):
+        ab.tolerance(shap, said, "columns", codebook=Codebook({"c": Column(words=tuple(sorted(WORDS)))}))
+
+
+def test_certificates_take_rows_in_the_models_words(known):
+    field = ab.Unit(TreeShap(Forest(known[0] / "model.ubj")))
+    noise = ab.Gaussian(0.25, scale=[1.0, 0.0])
+    said, meant = (
+        ab.certify(field, x, noise=noise, samples=64, seed=0) for x in (Named(c="z", n=0.25), np.array([0.25, 2.0]))
+    )
+    assert said.record.input_sha256 == meant.record.input_sha256
 
 
 def test_a_category_that_is_named_twice_is_refused(known):

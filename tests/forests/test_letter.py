@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import attribound as ab
-from attribound.codebook import Codebook
+from attribound.codebook import Codebook, Column
 from attribound.data import open_data
 from attribound.errors import ArgumentError
 from attribound.forests import TreeShap, tolerance
@@ -120,11 +120,13 @@ def test_a_frame_teaches_a_codebook() -> None:
         "job": SimpleNamespace(cat=SimpleNamespace(categories=["none", "skilled"])),
         "age": np.array([30, 50, 40]),
         "pay": np.array([1.5, 1.5, np.nan]),
+        "home": np.array(["own", "rent", "own"]),
     }
     frame = type("F", (), {"columns": list(columns), "__getitem__": lambda self, name: columns[name]})()
     book = Codebook.learn(frame)
     assert (book["job"].words, book["age"].whole, book["pay"].whole) == (("none", "skilled"), True, False)
     assert (book["age"].scale, book["pay"].fixed) == (pytest.approx(np.std([30, 50, 40])), True)
+    assert book["home"] == Column()
 
 
 # --- the codebook steers the search

@@ -1,18 +1,23 @@
 """Runs of column tolerances: forests and tables at the command line."""
 
 import csv
+import html
 import json
+import re
+import signal
 
 import msgspec
 import numpy as np
 import pytest
 import xgboost
+from pyarrow import parquet
 
 from attribound.cli.app import run
 from attribound.runs import Store
 from attribound.runs.columns_proved import prove_columns
 from attribound.runs.copies import copy_run
 from attribound.runs.tasks import Outcome
+from attribound.tolerances.columns.asker import ColumnsAsker
 from tests.runs.applicants import NAMES, ROWS, WORDS, ask, printed, records, refused, train, write
 
 
@@ -50,6 +55,24 @@ def test_runs_resume_and_workers_do_not_matter(done, work, tmp_path):
     assert records(tmp_path / "run") == records(done)
 
 
+def test_ctrl_c_finishes_the_row_in_hand_and_the_command_goes_on(done, work, tmp_path, monkeypatch, capsys):
+    ask_row, asked = ColumnsAsker.ask, []
+
+    def interrupted(self, *args, **options):
+        asked.append(1)
+        if len(asked) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return ask_row(self, *args, **options)
+
+    monkeypatch.setattr(ColumnsAsker, "ask", interrupted)
+    assert ask(work, tmp_path / "run") == 130
+    assert f"3 of {ROWS} records are in {tmp_path / 'run'}. To resume: " in capsys.readouterr().err
+    assert len(records(tmp_path / "run")) == 3
+    assert ask(work, tmp_path / "run") == 0
+    assert len(asked) == ROWS
+    assert records(tmp_path / "run") == records(done)
+
+
 def test_the_nearest_change_breaks_the_first_reason_in_xgboost(done, work):
     booster = xgboost.Booster(model_file=work / "credit.ubj")
     found = 0
@@ -79,6 +102,18 @@ def test_show_and_export(done, capsys):
     for form in ("csv", "latex"):
         assert run(["export", str(done), "--format", form]) == 0
         assert "age" in capsys.readouterr().out
+
+
+def test_parquet_says_what_json_says(done, tmp_path, capsys):
+    rows = printed(capsys, "export", done, "--format", "json")["records"]
+    assert run(["export", str(done), "--format", "parquet", "--out", str(tmp_path / "a.parquet")]) == 0
+    table = parquet.read_table(tmp_path / "a.parquet").to_pylist()
+    assert len(table) == ROWS
+    for row, line in zip(rows, table, strict=True):
+        first = row["statements"]["1"]
+        assert (line["row.age"], line["row.housing"]) == (row["row"]["age"], row["row"]["housing"])
+        assert (line["statements.1.reach"], line["statements.1.change"]) == (first["reach"], first["change"])
+        assert json.loads(line["statements.1.intervals.months"]) == first["intervals"]["months"]
 
 
 def test_verify_searches_again(done, capsys):
@@ -172,7 +207,44 @@ def test_compare_two_versions_of_a_model(done, work, tmp_path, capsys):
     assert found["counts"]["same"] < ROWS
     before, after = records(done), records(tmp_path / "later")
     other = sum(one.reasons[0] != two.reasons[0] for one, two in zip(before, after, strict=True))
-    assert found["counts"]["other reason"] == other
+    assert found["counts"]["other reason"] == other > 0
+    shrank = [one["items"][0] for one in found["pairs"] if one["verdict"] == "shrank"]
+    same = [pair for pair in zip(before, after, strict=True) if pair[0].reasons[0] == pair[1].reasons[0]]
+    assert shrank == [one.item for one, two in same if two.together.size < one.together.size * (1 - 1e-9)]
+
+
+def test_the_page_of_a_comparison_names_people_and_reasons(work, tmp_path, capsys):
+    """In their words, those with another first reason first; a doubtful record proves nothing."""
+    with (work / "people.csv").open() as file:
+        head, *rows = csv.reader(file)
+    with (tmp_path / "named.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[*head, "name"], *([*row, f"<b>Ada {place}"] for place, row in enumerate(rows))])
+    columns = {"amount": {"title": "sum & <i>"}, "months": {"title": "duration"}}
+    (tmp_path / "book.json").write_text(json.dumps({"noun": "customer", "columns": columns}))
+    data = f"csv:{tmp_path / 'named.csv'}?label=paid&id=name&codebook={tmp_path / 'book.json'}"
+    train(tmp_path / "later.ubj", seed=9)
+    for model, out in ((work / "credit.ubj", "a"), (tmp_path / "later.ubj", "b")):
+        words = ["tolerance", "--model", model, "--data", data, "--workers", 1, "--out", tmp_path / out]
+        assert run([*map(str, words)]) == 0
+    with Store.append(tmp_path / "b") as store:
+        record = next(one for one in store.columns() if one.together.reach)
+        store.add(Outcome(record.item, changed(record, reach=2 * record.together.reach)))
+    compare = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--out", str(tmp_path / "page.html")]
+    found = printed(capsys, *compare)
+    assert [one["items"][0] for one in found["pairs"] if one["doubtful"]] == [record.item]
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "a record is doubtful and counts as proving nothing" in page
+    pills = re.findall(r'class="pill \w+">(other reason|shrank|grew|same)<', page)
+    assert len(pills) == ROWS
+    assert pills == sorted(pills, key=("other reason", "shrank", "grew", "same").index)
+    one = next(pair for pair in found["pairs"] if pair["verdict"] == "other reason")
+    assert set(one["titles"]) <= {"age", "sum & <i>", "housing", "duration"}
+    assert f"{one['items'][0]} (&lt;b&gt;Ada {one['items'][0]})</th>" in page
+    assert " → ".join(map(html.escape, one["titles"])) in page
+    assert run([*compare[:3], "--format", "md"]) == 0
+    assert f"| {one['items'][0]} (&lt;b&gt;Ada" in capsys.readouterr().out
 
 
 def test_attacks_find_nothing_inside_and_the_library_agrees(done, capsys):
@@ -213,6 +285,26 @@ def test_what_is_asked(work, tmp_path, capsys):
         assert printed(capsys, "verify", tmp_path / f"scaled{number}", "--resample", 2)["passed"]
     first = records(tmp_path / "scaled0")[1]
     assert first.units[1] == pytest.approx(first.row[1] / 100)
+
+
+def test_one_unit_is_said_to_be_what_it_is(work, tmp_path):
+    """`?scale=` goes before the codebook's scales, and a codebook may state none."""
+    numbers = {name: {"scale": 2.0} for name in NAMES if name != "housing"}
+    (tmp_path / "scales.json").write_text(json.dumps({"columns": numbers | {"housing": {"fixed": True}}}))
+    (tmp_path / "titles.json").write_text(json.dumps({"columns": {"months": {"title": "duration"}}}))
+    scale = f"scale={work / 'people.csv'}"
+    for number, (more, said) in enumerate(
+        {
+            f"codebook={tmp_path / 'scales.json'}": "as the codebook states it",
+            f"codebook={tmp_path / 'scales.json'}&{scale}": "of the table that ?scale= names",
+            f"codebook={tmp_path / 'titles.json'}&{scale}": "of the table that ?scale= names",
+        }.items()
+    ):
+        out = tmp_path / str(number)
+        assert ask(work, out, "--items", 1, "--fixed", "housing", data=f"people.csv?label=paid&{more}") == 0
+        asked = records(out)[0].asked
+        assert asked.source == f"one standard deviation, {said}"
+        assert (asked.units[3] == 2.0) == ("codebook" in said)
 
 
 def test_a_search_that_ends_early_says_at_least(work, tmp_path):

@@ -13,10 +13,14 @@ from msgspec.structs import replace
 
 from attribound.data import open_data
 from attribound.errors import StoredDataError
-from attribound.runs import Store
+from attribound.runs import RunConfig, Store
+from attribound.runs.columns_setup import prepare_columns
+from attribound.runs.engines import Local
 from attribound.runs.luggage import Files, Heading, give
-from attribound.runs.runner import prepare
+from attribound.runs.runner import prepare, run
 from attribound.runs.tasks import Task
+from attribound.tolerances.columns.record import Asked
+from tests.runs.applicants import records as column_records
 from tests.runs.conftest import CONFIG, records
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'attribound[ray]'")
@@ -65,6 +69,17 @@ def test_ray_gives_the_same_records(make) -> None:
     from attribound.runs.engines.ray import Ray
 
     assert records(make("ray", Ray(2))) == records(make("local"))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning")
+def test_ray_gives_the_same_column_tolerances(tmp_path) -> None:
+    from attribound.runs.engines.ray import Ray
+
+    _, job = prepare_columns(RunConfig(model="credit-forest", data="credit-sample", items=3, columns=Asked()))
+    for name, engine in (("ray", Ray(1)), ("local", Local(1))):
+        run(job, tmp_path / name, engine)
+    assert len(column_records(tmp_path / "local")) == 3
+    assert column_records(tmp_path / "ray") == column_records(tmp_path / "local")
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def test_the_reference_is_the_map_shown_or_the_plain_one():
     assert not torch.equal(shown.shown, plain.shown)
     assert plain.fidelity == pytest.approx(1)
     assert "the plain map of the unchanged input" in plain.words()
-    assert "the map shown of the unchanged input" in shown.words()
+    assert "the map shown for the unchanged input" in shown.words()
 
 
 def test_a_window_in_the_changes_unit():

@@ -231,7 +231,8 @@ class Attack(ABC):
         for step in range(self.steps):
             with smooth_twins() if self.smooth else nullcontext(), twice_differentiable():
                 values, proposal = self.climb(problem, self.view(problem, delta), delta, generator)
-            self._consider(problem, best, delta, values)
+            if step > 0:  # through few draws the random start looks as good as any change: half as long, it is none
+                self._consider(problem, best, delta, values)
             delta = self._keep_label(problem, problem.project(proposal))
             if progress:
                 progress(restart * self.steps + step + 1, self.restarts * self.steps)

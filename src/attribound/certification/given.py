@@ -14,7 +14,7 @@ from attribound.errors import ArgumentError, FieldError
 from attribound.fields.base import Field
 from attribound.fields.specs import make_field
 from attribound.forests import TreeShap
-from attribound.models.stated import stated_columns
+from attribound.models.stated import stated_columns, stated_words
 
 Transform = Callable[[Any], Any]
 """The user's own way from a picture to a tensor."""
@@ -34,7 +34,8 @@ def given(field: Any, x: Any, method: str | None, transform: Transform | None) -
     if transform is not None:
         return chosen, transform(open_picture(Path(x)) if isinstance(x, str | Path) else x)
     if cells_by_name(x) is not None:
-        row = torch.from_numpy(Codebook().row(x, stated_columns(chosen.model)))
+        book = Codebook().with_words(stated_words(chosen.model))
+        row = torch.from_numpy(book.row(x, stated_columns(chosen.model)))
         return chosen, row if chosen.takes_missing else row.float()
     return chosen, given_input(x, chosen.model, first_channels(chosen.model))
 

@@ -1,5 +1,6 @@
 """`gate` and `compare`: runs inside a pipeline."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -108,26 +109,26 @@ def compare(
 
     Inputs are matched by their hashes. The cosine of the two exact smoothed maps is bounded from both sides, by what
     each run has proved about its own. For tolerances it says which proved ranges shrank, for forests which first
-    reasons changed.
+    reasons changed and which tolerances shrank.
     """
     from attribound.cli import console
-    from attribound.report.drift import markdown, reaches, write_page
+    from attribound.report.drift import markdown, reaches, reasons, write_page
     from attribound.runs.columns_compare import ColumnsComparison
     from attribound.runs.compare import Comparison
     from attribound.runs.kinds import kind_of
+    from attribound.runs.tolerance_compare import ReachComparison
 
     found = kind_of(run_a, run_b).compare(run_a, run_b, cosine)
-    if isinstance(found, ColumnsComparison):
-        if out is not None or kind == Form.MD:
-            raise ArgumentError("expected --format text or json and no --out to compare columns of a forest")
-        answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, None))
-        return
+    match found:
+        case Comparison():
+            write, text = partial(write_page, found, (run_a, run_b)), partial(markdown, found)
+        case ReachComparison():
+            write, text = partial(reaches.write_page, found), partial(reaches.markdown, found)
+        case ColumnsComparison():
+            write, text = partial(reasons.write_page, found), partial(reasons.markdown, found)
     if out is not None:
-        if isinstance(found, Comparison):
-            write_page(found, (run_a, run_b), out)
-        else:
-            reaches.write_page(found, out)
+        write(out)
     if kind == Form.MD and not as_json:
-        print(markdown(found) if isinstance(found, Comparison) else reaches.markdown(found), end="")
+        print(text(), end="")
         return
     answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, out))

@@ -43,6 +43,7 @@ class Unlabelled(Dataset):
 
     def __init__(self, base: Dataset) -> None:
         self.base, self.name, self.features, self.scale = base, base.name, base.features, base.scale
+        self.codebook = base.codebook
 
     def __len__(self) -> int:
         return len(self.base)

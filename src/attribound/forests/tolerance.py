@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attribound.checks import count, positive
-from attribound.codebook import Codebook
+from attribound.codebook import Codebook, cells_by_name
 from attribound.forests.axes import Axis
 from attribound.forests.cells import Cells, Movement, movements, neighbours
 from attribound.forests.ensemble import BoolArray, FloatArray
@@ -49,7 +49,8 @@ def tolerance(
         keep: `first` reason, `stays:K` (each of the first K stays among them), `top:K` (their set stays), `sign` or
             `sign:COLUMN` of a reason, `class` (or side of the threshold).
         size: of changes of several columns: `l2`, `each` (the largest of all), or `count` (of changed answers).
-        scale: a unit for each column, or by name (others are fixed); 0: fixed. A changed category costs one unit.
+        scale: a unit for each column, or by name, such as `frame.std()` (others are fixed); 0: fixed. A changed
+            category costs one unit.
         fixed: columns that do not change.
         whole: columns that hold whole numbers.
         choices: by categorical column, the categories that it may take.
@@ -62,13 +63,21 @@ def tolerance(
         boxes: how many boxes the search may cut, and
         seconds: how long it may take, per statement.
     """
-    names, book, reasons = shap.forest.names, Codebook.of(codebook), make_reasons(shap.forest.names, groups)
+    names, reasons = shap.forest.names, make_reasons(shap.forest.names, groups)
+    book = Codebook.of(codebook).with_words(shap.forest.words)
     values = book.check([*names, *reasons.grouped]).row(row, names)
     stated: dict[str, Any] = {"scale": scale, "fixed": fixed, "whole": whole, "choices": choices, "missing": missing}
     moves = _movements(shap, book, reasons, **stated)
     budget = Budget(int(count("boxes", boxes)), float(positive("seconds", seconds)))
     decision = decide(shap, values, target=target, side=side, threshold=threshold, reasons=reasons)
     return _answer(shap, values, moves, decision, _Asked(keep, size, budget, threshold, book))
+
+
+def _by_column(units: Any) -> FloatArray | dict[str, float] | None:
+    """Units in the order of the columns, or by name: a pandas Series has names, whatever its order."""
+    if units is None:
+        return None
+    return cells_by_name(units) or np.asarray(units, dtype=np.float64)
 
 
 def _movements(
@@ -92,7 +101,7 @@ def _movements(
     return movements(
         names,
         shap.forest.categorical,
-        scale=units if units is None or isinstance(units, Mapping) else np.asarray(units, dtype=np.float64),
+        scale=_by_column(units),
         fixed=[*fixed, *grouped, *(name for name in names if book[name].fixed)],
         whole=[*whole, *(name for name in names if book[name].whole)],
         choices={name: range(len(words)) for name in names if (words := book[name].words)} | dict(choices or {}),

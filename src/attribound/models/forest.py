@@ -31,6 +31,7 @@ class ForestScores(nn.Module):
     Attributes:
         pinned_sha256: hash of the forest's file.
         feature_names: of the columns, in their order; empty if the model was trained without names.
+        category_words: by column, its categories in the order of their numbers, where the file names them.
     """
 
     def __init__(self, explainer: TreeShap) -> None:
@@ -38,6 +39,7 @@ class ForestScores(nn.Module):
         self.explainer = explainer
         self.pinned_sha256 = explainer.forest.sha256
         self.feature_names = () if explainer.forest.unnamed else explainer.forest.names
+        self.category_words = dict(explainer.forest.words)
         self.training = False
 
     def forward(self, inputs: Tensor) -> Tensor:

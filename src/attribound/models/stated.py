@@ -1,7 +1,7 @@
 """What a model says about its own inputs: their range, the names of their columns."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,11 @@ def stated_range(model: Any) -> tuple[float, float] | None:
         if isinstance(ends, tuple) and len(ends) == 2:
             return float(ends[0]), float(ends[1])
     return None
+
+
+def stated_words(model: Any) -> Mapping[str, tuple[str, ...]]:
+    """By column, the words of its categories in the order of their numbers, where a forest's file names them."""
+    return next((words for layer in layers_of(model) if (words := getattr(layer, "category_words", {}))), {})
 
 
 def stated_columns(model: Any, spec: str = "") -> tuple[str, ...]:

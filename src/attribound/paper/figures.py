@@ -13,7 +13,7 @@ from attribound.checks import FloatArray
 from attribound.fields import IntegratedGradients
 from attribound.noise import Gaussian, Noise, UniformBall
 from attribound.paper.experiment import Experiment, Numbers, Piece
-from attribound.paper.settings import Settings, predicted
+from attribound.paper.settings import OF_LOGITS, Settings, predicted
 from attribound.paper.table import Table
 from attribound.randomness import Purpose, stream
 from attribound.report.figures import plots
@@ -45,6 +45,7 @@ class _Pictures(Experiment):
             f"Gaussian sigma {SIGMA:g}. The paper pairs it with a ball of radius sqrt(3) sigma = "
             f"{math.sqrt(3) * SIGMA:.3f}, right for one dimension only: its noise per pixel is far smaller. The last "
             "column has the same energy.",
+            OF_LOGITS,
         ]
         return Table(self.title, ["image", "explained class"], rows, notes)
 

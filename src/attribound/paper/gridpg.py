@@ -18,7 +18,7 @@ from attribound.metrics import certified_grid_pointing_game, grid_pointing_game,
 from attribound.noise import Gaussian, Noise, NoiseOf, UniformBall
 from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.published import GRIDPG
-from attribound.paper.settings import Settings, predicted
+from attribound.paper.settings import OF_LOGITS, Settings, predicted
 from attribound.paper.table import Table, kept, mean_interval, number
 from attribound.randomness import Purpose, stream
 from attribound.sampling import Around
@@ -69,7 +69,7 @@ class GridPg(Experiment):
         ]
         if (proved := numbers.get("certified")) is not None:
             rows, notes = [*rows, *_proved_rows(proved)], [*notes, _proved_note(settings, proved)]
-        return Table(self.title, ["map", "ours", "paper's"], rows, notes)
+        return Table(self.title, ["map", "ours", "paper's"], rows, [*notes, OF_LOGITS])
 
 
 def _by_grid(values: list[float]) -> list[float]:

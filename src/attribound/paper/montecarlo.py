@@ -11,7 +11,7 @@ from attribound.certification.method import estimate
 from attribound.fields import make_field
 from attribound.noise import UniformBall
 from attribound.paper.experiment import Experiment, Numbers, Piece
-from attribound.paper.settings import Settings, predicted
+from attribound.paper.settings import OF_LOGITS, Settings, predicted
 from attribound.paper.table import Table, kept
 from attribound.randomness import Purpose
 from attribound.sampling import Around, AtPoint, Plan
@@ -49,6 +49,7 @@ class MonteCarlo(Experiment):
             "The paper: t2 - t1 at the scale of 1e-4 for 100,000 draws on MNIST (ours is for fewer draws). Its "
             "interval takes the sampled mean for the exact one, which is too long by an amount that falls with their "
             "number and grows with their spread, and ignores covariances between pixels.",
+            OF_LOGITS,
         ]
         columns = ["r", "interval", "median t2 - t1", "lower end below the truth", "promised", "share of the norm kept"]
         return Table(self.title, columns, rows, notes)

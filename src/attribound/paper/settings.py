@@ -35,6 +35,8 @@ ADDED = ("Noise", "Ours")
 """Models that tables have beside the paper's."""
 RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
 SAMPLE = "mnist-sample"
+OF_LOGITS = "Maps explain the logit of the predicted class (the paper: the softmax)."
+"""For the notes of tables that have no other setting."""
 
 
 @final

@@ -12,7 +12,7 @@ from attribound.fields.base import Field
 from attribound.noise import UniformBall
 from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.published import TABLE1
-from attribound.paper.settings import MNIST_MODELS, Settings, predicted
+from attribound.paper.settings import MNIST_MODELS, OF_LOGITS, Settings, predicted
 from attribound.paper.table import Table, kept, mean_interval, number
 from attribound.sampling import Around
 
@@ -93,7 +93,7 @@ class Table1(Experiment):
             for metric in METRICS
         ]
         columns = ["epsilon", "map", "metric", "images", *(f"{name}: ours (paper)" for name in models), "note"]
-        return Table(self.title, columns, rows, [*_notes(settings), *_gains(settings, numbers)])
+        return Table(self.title, columns, rows, [*_notes(settings), *_gains(settings, numbers), OF_LOGITS])
 
 
 def _row(method: str, metric: str, measured: dict[str, Any]) -> list[str]:

@@ -9,9 +9,9 @@ from attribound.bounds import cosine_bound, cosine_bound_paper, max_epsilon, max
 from attribound.certificates.record import Record
 from attribound.paper.published import TABLE3, TABLE7, TABLE9_IMAGENET
 from attribound.paper.settings import RADII, Settings
-from attribound.paper.survey import EPSILONS, LIMIT, Survey, SurveyTable, explained, useful_radius
+from attribound.paper.survey import LIMIT, Survey, SurveyTable, explained, useful_radius
 from attribound.paper.table import Table, certified, median, number
-from attribound.paper.table9 import smallest_radius
+from attribound.paper.table9 import smallest_radii
 
 DIM = 3 * 224 * 224
 
@@ -110,12 +110,5 @@ class Table7(_Photographs):
 
     def remarks(self, measured: Mapping[float, Survey]) -> list[str]:
         """Table 9 on ImageNet: it needs the norm at one radius only."""
-        if (survey := measured.get(RADII[-1])) is None:
-            return []
-        radii = [
-            f"{smallest_radius(survey, cosine, epsilon):.0f} for T = {cosine:g} and epsilon {epsilon:g} (the paper: "
-            f"{printed:.1f})"
-            for (_, cosine), values in TABLE9_IMAGENET.items()
-            for epsilon, printed in zip(EPSILONS, values, strict=True)
-        ]
-        return [f"Table 9 on ImageNet, its formula with the norm at r = {RADII[-1]:g}: {', '.join(radii)}."]
+        surveys = {"Standard": measured[RADII[-1]]} if RADII[-1] in measured else {}
+        return smallest_radii(f"ImageNet from r = {RADII[-1]:g}", surveys, TABLE9_IMAGENET)

@@ -8,7 +8,7 @@ from attribound.fields import make_field
 from attribound.noise import Gaussian
 from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.published import TABLE4
-from attribound.paper.settings import OURS, Settings, predicted
+from attribound.paper.settings import OF_LOGITS, OURS, Settings, predicted
 from attribound.paper.table import Table, certified, kept, median, number
 from attribound.rounding import round_down, round_up
 
@@ -44,6 +44,7 @@ class Table4(Experiment):
             "abstains or says nothing. Written from its paper; proof in docs/theory/center-smoothing.md.",
             "It certifies a centre (one of the draws); attribound certifies the mean. Same noise, same alpha.",
             "The paper follows its setting h = 1, which we read as sigma = epsilon; it does not print more about it.",
+            OF_LOGITS,
         ]
         return Table(self.title, columns, rows, notes)
 

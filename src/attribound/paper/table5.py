@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import ClassVar, final
 
 from attribound.bounds.paper import max_epsilon_paper
-from attribound.paper.published import TABLE5, TABLE6
-from attribound.paper.settings import CIFAR_MODELS, Settings
+from attribound.paper.published import TABLE5, TABLE6, TABLE9_CIFAR10
+from attribound.paper.settings import CIFAR_MODELS, RADII, Settings
 from attribound.paper.survey import (
     COSINES,
     LIMIT,
@@ -17,6 +17,7 @@ from attribound.paper.survey import (
     readings,
 )
 from attribound.paper.table import Table, certified, median, number
+from attribound.paper.table9 import smallest_radii
 
 
 class _Largest(SurveyTable):
@@ -50,8 +51,13 @@ class _Largest(SurveyTable):
             "where the map hardly turns (c near M) the sound bound can exceed it.",
             "c / M: the sampled norm, an estimate. " + self.remark,
             *read_otherwise(settings),
+            *self.remarks({name: survey for (name, radius), survey in surveys.items() if radius == RADII[-1]}),
         ]
         return Table(self.title, [*columns, "c / M", "note"], rows, notes)
+
+    def remarks(self, surveys: Mapping[str, Survey]) -> list[str]:
+        """What else follows from the surveys at the largest radius, by model."""
+        return []
 
 
 def _row(
@@ -81,3 +87,7 @@ class Table6(_Largest):
     networks = {name: CIFAR_MODELS[name] for name in ("Standard", "IG-NORM", "IGR", "Noise")}  # noqa: RUF012
     published = TABLE6
     remark = "The paper's networks are ResNet-18, ours ResNet-20; Noise (trained with it) is ours."
+
+    def remarks(self, surveys: Mapping[str, Survey]) -> list[str]:
+        """Table 9 on CIFAR-10."""
+        return smallest_radii(f"CIFAR-10 from r = {RADII[-1]:g}", surveys, TABLE9_CIFAR10)

@@ -99,7 +99,8 @@ class Figure2(_AtCertified):
         notes = [
             f"At the epsilon that the paper's formula allows for T = {COSINE}; {explained(settings)}; of "
             f"{settings.items} images the {min(TIGHTEST, settings.items)} with the smallest gaps of each kind. "
-            "The paper: the 200 smallest of 10,000 images of CIFAR-10."
+            "The paper: the 200 smallest of 10,000 images of CIFAR-10.",
+            self.effort(settings),
         ]
         return Table(self.title, columns, rows, notes)
 

@@ -70,11 +70,26 @@ def _searched(settings: Settings, tried: Mapping[float, Survey], cosine: float, 
     shares = {radius: float(np.mean(survey.cosine(epsilon) >= cosine)) for radius, survey in tried.items()}
     radius = next((radius for radius, share in shares.items() if share >= HALF), max(tried))
     needed = f"{radius:g}" if shares[radius] >= HALF else f"none up to {radius:g}"
-    formulas = [number(smallest_radius(next(iter(tried.values())), cosine, epsilon, one)) for one in readings(settings)]
+    formulas = [
+        number(_smallest_radius(next(iter(tried.values())), cosine, epsilon, one)) for one in readings(settings)
+    ]
     return [*formulas, needed, f"{shares[radius]:.0%}"]
 
 
-def smallest_radius(survey: Survey, cosine: float, epsilon: float, reading: str = UNIT) -> float:
+def _smallest_radius(survey: Survey, cosine: float, epsilon: float, reading: str = UNIT) -> float:
     """The paper's closed form with the median norm: epsilon / 2 over sqrt(y). NOT a guarantee."""
     moved = largest_moved_fraction_paper(median(survey.ratio(reading)), LIMIT, cosine)
     return float(epsilon / shift_size(moved, radius=1.0, dim=survey.law.dim))
+
+
+def smallest_radii(
+    where: str, surveys: Mapping[str, Survey], published: Mapping[tuple[str, float], tuple[float, float]]
+) -> list[str]:
+    """Table 9 where another table has its models' surveys: the paper's formula needs them at one radius only."""
+    radii = [
+        f"{name}, T = {cosine:g}: {_smallest_radius(surveys[name], cosine, EPSILONS[0]):.1f} (the paper: {printed:.1f})"
+        for (name, cosine), (printed, _) in published.items()
+        if name in surveys
+    ]
+    formula = f"Table 9 on {where}, epsilon {EPSILONS[0]:g} (twice as much for {EPSILONS[1]:g}), its formula with c"
+    return [f"{formula}: {'; '.join(radii)}."] if radii else []

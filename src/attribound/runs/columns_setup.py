@@ -6,12 +6,13 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import torch
 
 from attribound import checks as check
 from attribound.certification.reopen import open_field
 from attribound.certification.suspicions import check_columns
 from attribound.data import Arrays, Dataset, Unlabelled, label_doubt, open_data
-from attribound.data.table import column_moments
+from attribound.data.table import column_moments, noise_scale
 from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.file_quota import read_bytes, shown
 from attribound.forests import TreeShap
@@ -136,7 +137,9 @@ def _units(asked: Asked, data: Arrays, shap: TreeShap) -> tuple[tuple[float, ...
 
 def _deviations(data: Arrays) -> tuple[FloatArray, str]:
     if data.scale is not None:
-        named = "as the codebook states it" if data.codebook.columns else "of the table that ?scale= names"
+        stated = noise_scale(data.codebook, data.features)  # ?scale= goes before it
+        of_codebook = stated is not None and torch.equal(stated, data.scale)
+        named = "as the codebook states it" if of_codebook else "of the table that ?scale= names"
         return data.scale.double().numpy(), f"one standard deviation, {named}"
     if len(data) < 2:
         raise ArgumentError("one row has no standard deviation: state units with --scale FILE, or ?scale=TRAINING.csv")

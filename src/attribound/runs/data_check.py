@@ -49,6 +49,8 @@ class DataCheck:
             problems.append(f"its names of classes are not those of {source.name}")
         if features != list(source.features):
             problems.append(f"its names of features are not those of {source.name}")
+        if store.recall("codebook") not in (None, source.codebook.to_json()):  # older runs have none
+            problems.append(f"its codebook is not that of {source.name}")
         order = source.order(config.seed if config.shuffle else None, config.items)
         return cls(source, order, labelled, problems)
 

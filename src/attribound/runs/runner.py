@@ -277,6 +277,7 @@ def run(
         data = job.open().data
         store.note("classes", list(data.classes))
         store.note("features", list(data.features))
+        store.note("codebook", data.codebook.to_json())
         items = data.order(job.config.seed if job.config.shuffle else None, job.config.items)
         store.note("inputs", max(len(items), store.recall("inputs") or 0))
         # What was measured when the run began counts.
@@ -295,10 +296,8 @@ def run(
             state.count(outcome.record, exact_text(job.config.cosines[0]))
             progress(state)
             if strict and isinstance(outcome.record, Failure):
-                raise AttriboundError(
-                    f"item {outcome.item} {part_of(outcome.record)}".rstrip()
-                    + f": {outcome.record.message} (--strict stops here)"
-                )
+                where = f"item {outcome.item} {part_of(outcome.record)}".rstrip()
+                raise AttriboundError(f"{where}: {outcome.record.message} (--strict stops here)")
     return state
 
 

@@ -48,20 +48,20 @@ def _about(record: ToleranceRecord) -> str:
 
 
 def _against(record: ToleranceRecord) -> str:
-    kind = "the plain map" if record.reference == "plain" else "the map shown"
-    return f"{kind} of the unchanged input"
+    kind = "the plain map of" if record.reference == "plain" else "the map shown for"
+    return f"{kind} the unchanged input"
 
 
 def _how(record: ToleranceRecord) -> str:
     change = record.change
-    made = f"Made so: {change.made}."
-    back = " Maps are brought back to the first frame." if change.moves else ""
+    made = f"How it is made: {change.made}."
+    back = " Maps are brought back to where things were." if change.moves else ""
     if record.proof == "exact":
         return f"{made}{back} Exact: every alternative was tried. Nothing is said about any other change."
     adds = (
         " Changes add up, so it is also what the program computes if it is given the changed input."
         if change.adds_up
-        else " It is about changed inputs made from this one; such changes do not exactly add up."
+        else " It is about inputs made from this one; a changed input that is changed again is another matter."
     )
     sure = f" Proved with confidence {confidence(record.alpha)}." if record.proof == "alpha" else ""
     guess = " NOT a certificate: the limit is only assumed." if record.proof == "assumed" else ""

@@ -5,9 +5,14 @@ import re
 import pytest
 
 from attribound.certificates.record import StatedReason
+from attribound.certification.reopen import Opener
+from attribound.data import open_data
+from attribound.errors import StoredDataError
 from attribound.report.page.page import render
 from attribound.report.shared.reasons import headline, staying
 from attribound.runs import RunConfig, Store
+from attribound.runs.check import check_run
+from attribound.runs.copies import copy_run
 from attribound.runs.engines import Local
 from attribound.runs.runner import prepare, run
 from attribound.runs.summary import _orders
@@ -42,7 +47,29 @@ def test_the_page_leads_with_reasons(smoothed) -> None:
     reached = [sorted((one.stays for one in record.stated_reasons), reverse=True)[needed - 1] for record in records]
     assert sum(reach >= float(said[2]) for reach in reached) >= 2, "at least half of three"
     names = [one.name for record in records for one in record.stated_reasons if one.stays > 0]
-    assert all(f"{name} stays among the first 2 reasons up to epsilon" in text for name in names)
+    book = open_data("credit-sample").codebook
+    assert "status" in names
+    assert all(f"{book.title(name)} stays among the first 2 reasons up to epsilon" in text for name in names)
+
+
+def test_cards_name_columns_and_cells_as_the_codebook_does(smoothed, tmp_path) -> None:
+    data = open_data("credit-sample")
+    with Store.read(smoothed) as store:
+        text = render(store)
+    for name in ("status", "credit_amount", "duration"):
+        cell = data.codebook[name].text(float(data.row(0)[data.features.index(name)]))
+        assert f'"{data.codebook.title(name)}: {cell}"' in text
+    copy_run(smoothed, tmp_path / "run")
+    with Store.append(tmp_path / "run") as store:
+        book = store.recall("codebook")
+        book["columns"]["status"]["title"] = "harmless"
+        store.note("codebook", book)
+    found = check_run(tmp_path / "run", opener=Opener(data="credit-sample"))
+    assert "its codebook is not that of credit-sample" in str(found.whole)
+    with Store.append(tmp_path / "run") as store:
+        store.note("codebook", {"columns": 3})
+    with Store.read(tmp_path / "run") as store, pytest.raises(StoredDataError, match="codebook cannot be read"):
+        render(store)
 
 
 def test_sentences_of_one_input() -> None:

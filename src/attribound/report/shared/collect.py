@@ -16,7 +16,8 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.finding import Finding
 from attribound.certificates.record import Record
 from attribound.certificates.statements.registry import words
-from attribound.errors import AttriboundError, StoredDataError
+from attribound.codebook import Codebook
+from attribound.errors import ArgumentError, AttriboundError, StoredDataError
 from attribound.files import read_text
 from attribound.report.shared.curves import Proofs, prove
 from attribound.report.shared.downloads import Downloads
@@ -71,6 +72,7 @@ class Collected:
         findings: what attacks found, by row.
         classes: names of the classes; may be shorter than their number.
         features: names of the features, for tables; may be empty.
+        codebook: what people call them and their values.
         first: the first record that is not a failure.
         alpha: the largest failure probability of any record, and at least the run's.
         assumed: some limit is a guess.
@@ -89,6 +91,7 @@ class Collected:
     findings: dict[int, Finding]
     classes: list[str]
     features: list[str]
+    codebook: Codebook
     first: Record | None
     alpha: float
     assumed: bool
@@ -160,6 +163,7 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
         findings={place[item]: one for item, one in findings.items() if item in place},
         classes=_names(store.recall("classes")),
         features=_names(store.recall("features")),
+        codebook=_codebook(store.recall("codebook"), config),
         first=reader.first,
         alpha=max(config.alpha, reader.alpha),
         assumed=reader.assumed or config.bound.startswith("assumed"),
@@ -206,6 +210,17 @@ def _corrected(summary: Summary, rows: Sequence[Row]) -> Summary:
 
 def _names(stored: Any) -> list[str]:
     return [str(name) for name in stored] if isinstance(stored, list) else []
+
+
+def _codebook(stored: Any, config: RunConfig) -> Codebook:
+    """What the data stated, with the model's own words for categories."""
+    try:
+        book = Codebook() if stored is None else Codebook.parse(stored)
+    except ArgumentError as error:
+        raise StoredDataError(f"the run's codebook cannot be read: {error}") from None
+    unsaid = {name: listed for name, listed in (config.words or {}).items() if not book[name].words}
+    own = {name: replace(book[name], words=listed) for name, listed in unsaid.items()}
+    return replace(book, columns={**book.columns, **own})
 
 
 def checked_scan(scan: Any, name: str, model_sha256: str | None = None) -> Scan:

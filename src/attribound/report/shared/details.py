@@ -1,5 +1,6 @@
 """What the page can enlarge: pictures, measured cosines and the certificate curve of chosen records."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def _detail(arrays: dict[str, FloatArray], run: Collected, row: int, budget: int
         "said": run.said.get(row, {}),
     }
     if any(values.ndim == 1 or not images.is_picture(values) for values in maps.values()):
-        return found | _features(maps, run, run.reasons.get(row, {}))
+        return found | _features(maps, run, run.reasons.get(row, {}), arrays.get("input"))
     if "input" in arrays and images.is_picture(arrays["input"]):
         found |= _pictures(arrays, maps, run, row, budget)
     return found
@@ -60,16 +61,20 @@ def _pictures(
     return found
 
 
-def _features(maps: dict[str, FloatArray], run: Collected, reasons: dict[int, float]) -> dict[str, Any]:
+def _features(
+    maps: dict[str, FloatArray], run: Collected, reasons: dict[int, float], cells: FloatArray | None
+) -> dict[str, Any]:
     """The largest values of maps that are rows of numbers, with names where there are any, and how far they stay."""
     flat = {name: values.ravel() / (np.linalg.norm(values) or 1.0) for name, values in maps.items()}
     main = flat.get("smoothed", next(iter(flat.values())))
     largest = np.argsort(-np.abs(main), kind="stable")[:_MOST_FEATURES]
-    names = run.features if len(run.features) == len(main) else [str(number) for number in range(len(main))]
+    named = len(run.features) == len(main)
+    titles = list(map(run.codebook.title, run.features)) if named else [str(at) for at in range(len(main))]
+    now = _values(run, cells) if named and cells is not None and cells.size == len(main) else [""] * len(main)
     return {
         "features": {
-            "names": [names[at] for at in largest],
-            "staying": staying(reasons, list(names), assumed=run.assumed),
+            "names": [f"{titles[at]}: {now[at]}" if now[at] else titles[at] for at in largest],
+            "staying": staying(reasons, titles, assumed=run.assumed),
             "of": len(main),
             "places": largest.tolist(),
             "values": {
@@ -79,6 +84,13 @@ def _features(maps: dict[str, FloatArray], run: Collected, reasons: dict[int, fl
             },
         }
     }
+
+
+def _values(run: Collected, cells: FloatArray) -> list[str]:
+    """A row's cells as people write them; stored in float32, so with as many digits as that holds."""
+    written = [float(str(np.float32(cell))) for cell in cells.ravel()]
+    cells_by_name = zip(run.features, written, strict=True)
+    return ["" if math.isinf(value) else run.codebook[name].text(value) for name, value in cells_by_name]
 
 
 def _cosines(maps: dict[str, FloatArray], run: Collected, row: int) -> dict[str, str]:

@@ -109,10 +109,9 @@ class Reader:
             self.first = self.first or record
             self.alpha = max(self.alpha, record.alpha)
             self.assumed = self.assumed or record.bound.kind == "assumed"
-        alone = {*records}.difference(*(family.places for family in block.families))
-        families = [*block.families, *(Family([at], Evidence.stack([records[at].evidence()])) for at in sorted(alone))]
-        for family in families:
-            self._wait(_stacked(start, family, [records[at] for at in family.places], self.config.cosines))
+        for family in (*block.families, *_others(records, block.families)):
+            if family.places:
+                self._wait(_stacked(start, family, [records[at] for at in family.places], self.config.cosines))
 
     def _wait(self, block: Block) -> None:
         """Records are asked a thousand at once: those of one kind wait for each other."""
@@ -125,6 +124,14 @@ class Reader:
     def finish(self) -> None:
         """No more records come."""
         self.blocks += [Block.join(waiting) for waiting in self.waiting.values() if waiting]
+
+
+def _others(records: Mapping[int, Record], families: Sequence[Family]) -> list[Family]:
+    """Families of the records, by place, that are in none yet."""
+    alike: dict[object, list[int]] = defaultdict(list)
+    for place in sorted({*records}.difference(*(family.places for family in families))):
+        alike[records[place].evidence().family].append(place)
+    return [Family(places, Evidence.stack([records[at].evidence() for at in places])) for places in alike.values()]
 
 
 def _stacked(start: int, family: Family, known: Sequence[Record], cosines: Sequence[float]) -> Block:

@@ -3,6 +3,8 @@
 Many records are checked at once, so that tables, pages and exports can afford it.
 """
 
+import contextlib
+import gc
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -80,15 +82,36 @@ def prove_blocks(
 ) -> Iterator[ProvedBlock]:
     """The same in blocks, for those who ask more of the evidence."""
     waiting = iter(records)
-    while block := list(itertools.islice(waiting, _BLOCK)):
-        families = clear(block, config)
-        proved = _cleared(block, families, epsilon)
-        left = [at for at, one in enumerate(block) if at not in proved]
-        for at in left:
-            if isinstance(one := block[at], Record):
-                check_evidence(one, f"item {one.item}{name}")
-        proved |= dict(zip(left, _prove([block[at] for at in left], config, epsilon), strict=True))
-        yield ProvedBlock([proved[at] for at in range(len(block))], families)
+    while True:
+        with uncollected():
+            block = _block(list(itertools.islice(waiting, _BLOCK)), config, epsilon, name)
+        if not block.members:
+            return
+        yield block
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector of cycles, of which there are none: it would look at all records again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _block(block: Sequence[Record | Failure], config: RunConfig, epsilon: float | None, name: str) -> ProvedBlock:
+    """Records that are checked together, and then those that take a closer look."""
+    families = clear(block, config)
+    proved = _cleared(block, families, epsilon)
+    left = [at for at, one in enumerate(block) if at not in proved]
+    for at in left:
+        if isinstance(one := block[at], Record):
+            check_evidence(one, f"item {one.item}{name}")
+    proved |= dict(zip(left, _prove([block[at] for at in left], config, epsilon), strict=True))
+    return ProvedBlock([proved[at] for at in range(len(block))], families)
 
 
 def _cleared(

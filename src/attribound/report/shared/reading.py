@@ -1,9 +1,7 @@
 """A run's records, read once and block by block: what remains is a few numbers per record."""
 
-import contextlib
-import gc
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -17,7 +15,7 @@ from attribound.report.shared.downloads import DownloadWriter
 from attribound.rounding import exact_text
 from attribound.runs import RunConfig
 from attribound.runs.families import Family
-from attribound.runs.proved import ProvedBlock, ProvedRecord, prove_blocks
+from attribound.runs.proved import ProvedBlock, ProvedRecord, prove_blocks, uncollected
 from attribound.runs.store import Store
 from attribound.runs.summary import Tally
 
@@ -53,23 +51,11 @@ def read(
 ) -> "Reader":
     """Read and prove all records; those in the rows to keep can be downloaded, those that are drawn are held whole."""
     reader = Reader(config, kept, findings, drawn=drawn)
-    with _uncollected():
+    with uncollected():
         for block in prove_blocks(store.unchecked(), config, name=f" of {store.path}"):
             reader.take(block)
         reader.finish()
     return reader
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the collector of cycles, of which there are none: it would look at all rows again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @final

@@ -61,7 +61,7 @@ def _how(record: ToleranceRecord) -> str:
     adds = (
         " Changes add up, so it is also what the program computes if it is given the changed input."
         if change.adds_up
-        else " It is about inputs made from this one; a changed input that is changed again is another matter."
+        else " It is about changed inputs made from this one; such changes do not exactly add up."
     )
     sure = f" Proved with confidence {confidence(record.alpha)}." if record.proof == "alpha" else ""
     guess = " NOT a certificate: the limit is only assumed." if record.proof == "assumed" else ""

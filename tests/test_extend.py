@@ -61,15 +61,26 @@ def outcome(installed: Path) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def command(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "attribound", *words],
+IN_TURN = """
+import json, sys
+from attribound.cli.app import run
+
+print(json.dumps([run(words) for words in json.loads(sys.argv[1])]))
+"""
+
+
+def in_turn(home: Path, *commands: list[str]) -> tuple[list[int], str]:
+    """Exit codes of commands given to one new process, and what they said about errors."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_TURN, json.dumps(commands)],
         env=environment(home),
         cwd=home,
         capture_output=True,
         text=True,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1]), done.stderr
 
 
 def test_every_kind_has_a_page_with_one_file_and_one_call() -> None:
@@ -117,30 +128,29 @@ def test_everything_works_on_the_command_line(installed: Path) -> None:
     run, own = str(installed / "run"), "my_package.bands:Bands"
     words = ["certify", "--model", "mnist-cnn", "--data", "mnist-sample", "--items", "1", "--samples", "32"]
     asked = ["--attribution", own, "--map", "paired", "--noise", "mixture:0.5", "--ask", "axis=yes", "--out", run]
-    done = command(installed, *words, *asked)
-    assert done.returncode == 0, done.stderr
-    assert command(installed, "verify", run).returncode == 0
-    again = command(installed, "verify", run, "--resample", "1")
-    assert again.returncode != 0
-    assert f"the record names the attribution '{own}', which is code: repeat it" in again.stdout + again.stderr
-    trusted = command(installed, "verify", run, "--resample", "1", "--attribution", own)
-    assert trusted.returncode == 0, trusted.stdout + trusted.stderr
-    attacked = command(installed, "attack", run, "--method", "one-feature", "--attribution", own, "--budget", "quick")
-    assert attacked.returncode == 0, attacked.stderr
+    assert in_turn(installed, [*words, *asked])[0] == [0]
+    codes, said = in_turn(installed, ["verify", run], ["verify", run, "--resample", "1"])
+    assert codes == [0, 2], said
+    assert f"the record names the attribution '{own}', which is code: repeat it" in said
+    trusted = ["verify", run, "--resample", "1", "--attribution", own]
+    attack = ["attack", run, "--method", "one-feature", "--attribution", own, "--budget", "quick"]
+    codes, said = in_turn(installed, trusted, attack)
+    assert codes == [0, 0], said
 
 
 def test_own_code_that_is_no_field_is_refused_in_a_line(installed: Path) -> None:
     (installed / "own.py").write_text("def none(model):\n    return model\n")
     words = ["certify", "--model", "mnist-cnn", "--data", "mnist-sample", "--items", "1", "--out", "refused"]
-    for spec, message in (
-        ("own:none", "expected 'own:none' to make a field"),
-        ("own:gone", "cannot load the attribution 'own:gone'"),
-        ("nowhere_at_all:Field", "cannot load the attribution 'nowhere_at_all:Field'"),
-    ):
-        done = command(installed, *words, "--attribution", spec)
-        assert done.returncode == 2
-        assert message in done.stderr
-        assert done.stderr.count("\n") == 1
+    messages = {
+        "own:none": "expected 'own:none' to make a field",
+        "own:gone": "cannot load the attribution 'own:gone'",
+        "nowhere_at_all:Field": "cannot load the attribution 'nowhere_at_all:Field'",
+    }
+    codes, said = in_turn(installed, *([*words, "--attribution", spec] for spec in messages))
+    assert codes == [2, 2, 2]
+    lines = said.splitlines()
+    assert len(lines) == 3
+    assert all(message in line for message, line in zip(messages.values(), lines, strict=True))
 
 
 def test_a_new_law_certifies_and_is_read_back(outcome) -> None:

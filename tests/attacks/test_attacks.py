@@ -15,7 +15,7 @@ from attribound.errors import ArgumentError, FieldError, UnfitError
 from attribound.sampling import Around
 from tests.problems import AbsFirst, Linear
 
-QUICK = {"steps": 6, "samples": 32, "rescore_samples": 512}
+QUICK = {"steps": 4, "samples": 24, "rescore_samples": 256}
 
 
 @pytest.mark.parametrize("noise", [ab.Gaussian(0.5), ab.UniformBall(14.0)], ids=["gaussian", "uniform"])
@@ -27,7 +27,7 @@ def test_every_attack_keeps_its_promises(method, noise, noise_model, sample) -> 
     )
     assert float(one.delta.double().norm()) <= 1.5
     assert one.label_kept
-    assert one.steps == 12
+    assert one.steps == 8
     assert one.method == method
     assert -1 <= one.cosine <= 1
     assert one.cosine <= one.score.cosine_most
@@ -38,7 +38,7 @@ def test_informed_attacks_beat_random_directions(noise_model, sample) -> None:
     field, x = ab.Unit(ab.Saliency(noise_model)), sample[0][2]
     found = {
         method: ab.attack(
-            field, x, noise=ab.Gaussian(0.5), epsilon=2.0, method=method, steps=20, samples=100, rescore_samples=1024
+            field, x, noise=ab.Gaussian(0.5), epsilon=2.0, method=method, steps=12, samples=64, rescore_samples=1024
         ).cosine
         for method in METHODS
     }

@@ -18,7 +18,7 @@ from attribound.certificates.subject import Subject
 from attribound.certification.reopen import Opener
 from attribound.errors import ArgumentError, StoredDataError, UnfitError
 
-QUICK = {"steps": 5, "samples": 32, "rescore_samples": 1024}
+QUICK = {"steps": 4, "samples": 24, "rescore_samples": 512}
 LIE = {"length": {"lower": 0.99999, "sampled": 0.99999}, "spread": {"eigenvalue": 1e-9}}
 STRONG = Direct(steps=20, samples=64, rescore_samples=8192, keep_label=False)
 
@@ -123,7 +123,7 @@ def call(capsys, *arguments) -> tuple[int, str, str]:
     return (code, *capsys.readouterr())
 
 
-FLAGS = ("--method", "direct", "--method", "random", "--steps", "4", "--samples", "24", "--restarts", "2")
+FLAGS = ("--budget", "quick", "--method", "direct", "--method", "random", "--steps", "4", "--samples", "24")
 
 
 def test_command_on_a_stored_certificate(subject, tmp_path, capsys) -> None:
@@ -136,7 +136,7 @@ def test_command_on_a_stored_certificate(subject, tmp_path, capsys) -> None:
 
 def test_command_fails_loudly_at_a_violation_and_the_case_replays(subject, tmp_path, capsys) -> None:
     (tmp_path / "liar.json").write_bytes(encode(exaggerate(subject[2]).stating().record))
-    flags = ("--method", "direct", "--steps", "8", "--samples", "32", "--cosine", "0.99", "--restarts", "1")
+    flags = ("--budget", "quick", "--method", "direct", "--steps", "8", "--samples", "32", "--cosine", "0.99")
     code, out, err = call(capsys, "attack", tmp_path / "liar.json", *flags)
     assert code == 1
     assert "VIOLATED" in out
@@ -170,7 +170,7 @@ def test_certificates_made_in_python_are_found_in_data_that_are_named(subject, t
     """In Python inputs are not numbered: the input is looked up by its hash."""
     ab.certify(subject[0], subject[1], noise=ab.Gaussian(0.5), samples=64).save(tmp_path / "python.json")
     named = ("--model", "mnist-cnn-noise", "--data", "mnist-sample")
-    assert call(capsys, "attack", tmp_path / "python.json", *named, *FLAGS[:6])[0] == 0
+    assert call(capsys, "attack", tmp_path / "python.json", *named, *FLAGS)[0] == 0
     assert call(capsys, "verify", tmp_path / "python.json", *named)[0] == 0
     other = ab.certify(subject[0], torch.rand(1, 28, 28), noise=ab.Gaussian(0.5), samples=64)
     other.save(tmp_path / "other.json")

@@ -47,3 +47,15 @@ def test_few_evaluations_for_what_is_smooth():
 
     largest_argument(value, 0.8, *ends(), 1e-12)
     assert len(calls) <= 9
+
+
+def test_what_else_is_asked_changes_no_answer():
+    """A step takes more rounds than a line; each is searched with a tolerance that leaves last digits open."""
+
+    def value(x):
+        return np.where(x <= np.pi, 0.9 - x / 100, -1.0)
+
+    wanted = np.array([[0.8999], [0.6], [0.89]])
+    together = largest_argument(value, wanted, *ends(3), 1e-6)
+    alone = [largest_argument(value, float(one), *ends(), 1e-6)[0] for one in wanted[:, 0]]
+    np.testing.assert_array_equal(together, alone)

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from attribound.certificates.record import Record, seal_of
+from attribound.certificates.record import Record
+from attribound.certificates.sealed import seal_of
 from attribound.certificates.verify import Verification, verify
 
 Change = Callable[[dict[str, Any]], Any]

@@ -1,6 +1,7 @@
 """A statement of another package: one file and one call, and it is asked for, stored, checked and shown everywhere."""
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from attribound.certificates.record import Record, encode
 from tests.report.reading import Page
@@ -116,28 +118,34 @@ def use(folder: Path, *commands: list[str]) -> str:
     return done.stdout
 
 
-def test_a_statement_from_outside_is_one_file_and_one_call(tmp_path) -> None:
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory) -> tuple[Path, str]:
+    """The folder of a run that makes the statement, and what the command line said."""
+    folder = tmp_path_factory.mktemp("outside")
     run = ["--model", "mnist-cnn-noise", "--data", "mnist-sample", "--noise", "gaussian:0.5", "--samples", "256"]
     certify = ["certify", *run, "--items", "2", "--positive", "400", "--workers", "1", "--out", "run"]
-    said = use(tmp_path, certify, ["show", "run"], ["verify", "run"], ["report", "run"])
+    return folder, use(folder, certify, ["show", "run"], ["verify", "run"], ["report", "run"])
+
+
+def test_a_statement_from_outside_is_one_file_and_one_call(certified) -> None:
+    folder, said = certified
     assert said.count("exit 0") == 4, said
-    stored = records(tmp_path / "run")
+    stored = records(folder / "run")
     shares = [record["answers"]["positive"]["share"] for record in stored]
     assert all(0 < share <= 1 for share in shares)
     assert "positive draws: at least 0." in said, "the console says it"
-    page = Page(tmp_path / "run" / "report.html")
+    page = Page(folder / "run" / "report.html")
     assert [detail["said"]["positive draws"][:11] for detail in page.data["details"].values()] == ["at least 0."] * 2
     assert "--positive 400" in page.text, "the command that repeats the run asks for it"
 
 
-def test_verify_derives_its_answer_anew(tmp_path) -> None:
-    run = ["--model", "mnist-cnn-noise", "--data", "mnist-sample", "--noise", "gaussian:0.5", "--samples", "256"]
-    use(tmp_path, ["certify", *run, "--items", "1", "--positive", "400", "--workers", "1", "--out", "run"])
-    with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite", isolation_level=None)) as connection:
-        (text,) = connection.execute("SELECT record FROM records").fetchone()
+def test_verify_derives_its_answer_anew(certified, tmp_path) -> None:
+    shutil.copytree(certified[0] / "run", tmp_path / "run")
+    with sqlite3.connect(tmp_path / "run" / "run.sqlite") as connection:
+        (text,) = connection.execute("SELECT record FROM records WHERE item = 0").fetchone()
         record = msgspec.json.decode(text, type=Record)
         forged = msgspec.structs.replace(record, answers={"positive": {"share": 1.0}})
-        connection.execute("UPDATE records SET record = ?", (encode(forged).decode(),))
+        connection.execute("UPDATE records SET record = ? WHERE item = 0", (encode(forged).decode(),))
     said = use(tmp_path, ["verify", "run"])
     assert "exit 1" in said
     assert "item 0: states more than follows from its evidence" in said

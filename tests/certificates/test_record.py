@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from attribound.certificates import Certificate, Failure, decode, encode
-from attribound.certificates.record import FORMAT, MapRecord, seal_of
+from attribound.certificates.record import FORMAT, MapRecord
+from attribound.certificates.sealed import seal_of
 from attribound.certificates.verify import verify
 from attribound.certification.certifier import certify
 from attribound.errors import StoredDataError

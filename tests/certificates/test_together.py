@@ -198,7 +198,7 @@ def test_at_the_command_line(tmp_path, capsys):
         capsys.readouterr().out.split()
     )
     assert run(["verify", out, "--resample", "1"]) == 0
-    attack = ["attack", out, "--method", "random", "--steps", "3", "--restarts", "1", "--samples", "16", "--json"]
+    attack = ["attack", out, "--budget", "quick", "--method", "random", "--steps", "3", "--samples", "16", "--json"]
     capsys.readouterr()
     assert run(attack) == 0
     assert not json.loads(capsys.readouterr().out)["findings"][0]["violated"]

@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 from torch import nn
 
+from attribound import cli
 from attribound.data import Folder, fitted, open_data, runs_code
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.models import SmallCNN, resnet20, vit_tiny
@@ -145,7 +146,8 @@ def own_code(tmp_path, monkeypatch):
     (tmp_path / "own_reader.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     yield noisy_pictures(tmp_path / "pictures", (64, 64), (64, 64))
-    sys.modules.pop("own_reader", None)
+    for name in ("own_reader", "own_model"):
+        sys.modules.pop(name, None)
 
 
 def test_the_users_own_transform(own_code) -> None:
@@ -189,25 +191,23 @@ def test_only_a_transform_runs_code(own_code) -> None:
     assert "own_reader" not in sys.modules
 
 
-def test_the_command_line_says_what_it_does_to_pictures(own_code, tmp_path) -> None:
-    """End to end, with the model's size and a transform that a record may not choose."""
+def test_the_command_line_says_what_it_does_to_pictures(own_code, tmp_path, capsys) -> None:
+    """End to end, with the model's size and a transform that a record may not choose, least of all to a new process."""
     (tmp_path / "own_model.py").write_text(
         "import torch\nfrom torch import nn\ndef make():\n    torch.manual_seed(0)\n"
         "    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 64 * 64, 4))\n"
     )
     certify = ["--model", "own_model:make", "--samples", "16", "--workers", "1"]
 
-    def attribound(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "attribound", *words], capture_output=True, text=True, check=False)
-
-    plain = attribound("certify", *certify, "--data", "folder:pictures", "--out", "a")
-    assert plain.returncode == 0, plain.stderr
-    assert "folder:pictures: 2 pictures of 64 x 64 pixels, taken as they are (64 x 64: the size" in plain.stderr
-    own = attribound("certify", *certify, "--data", "folder:pictures?transform=own_reader:own", "--out", "b")
-    assert own.returncode == 0, own.stderr
+    assert cli.run(["certify", *certify, "--data", "folder:pictures", "--out", "a"]) == 0
+    said = "folder:pictures: 2 pictures of 64 x 64 pixels, taken as they are (64 x 64: the size"
+    assert said in capsys.readouterr().err
+    own = ["--data", "folder:pictures?transform=own_reader:own"]
+    assert cli.run(["certify", *certify, *own, "--out", "b"]) == 0
     again = ["verify", "b", "--resample", "1", "--model", "own_model:make"]
-    refused = attribound(*again)
+    command = [sys.executable, "-m", "attribound", *again]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "whose transform is code: repeat it as --data if you trust it" in refused.stderr
-    assert attribound(*again, "--data", "folder:pictures?transform=own_reader:own").returncode == 0
-    assert attribound("verify", "a", "--resample", "1", "--model", "own_model:make").returncode == 0
+    assert cli.run([*again, *own]) == 0
+    assert cli.run(["verify", "a", "--resample", "1", "--model", "own_model:make"]) == 0

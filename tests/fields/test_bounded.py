@@ -16,7 +16,7 @@ from attribound.fields.base import Explanation, Field
 from attribound.noise import Gaussian
 from tests.problems import AbsFirst, Linear
 
-relaxed = settings(deadline=None, database=None, derandomize=True, max_examples=400)
+relaxed = settings(deadline=None, database=None, derandomize=True, max_examples=200)
 SALIENCY = Saliency(AbsFirst())
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 

@@ -79,8 +79,12 @@ def test_the_papers_bound_differs_where_its_formula_cannot() -> None:
     assert printed[0] - printed[1] == pytest.approx(0.0468)
 
 
+@pytest.mark.slow
 def test_the_papers_bound_is_broken_on_a_trained_network(tmp_path, sample) -> None:
-    """No constructed example: saliency of the standard digit classifier, at a radius and epsilon of table 2."""
+    """Saliency of the standard digit classifier, at a radius and epsilon of table 2.
+
+    The same with constructed fields, quickly: `test_counterexamples_break_the_paper_and_not_the_tight_bound`.
+    """
     radius = epsilon = 1.0
     noise = ab.UniformBall(radius)
     subject = Opened(ab.Unit(ab.Saliency(load_model("mnist-cnn"))), sample[0][4], noise)

@@ -1,7 +1,8 @@
-"""A model that kills its process when it sees one image of the sample: the one numbered 1."""
+"""A model that, if the environment says so, is slow, or kills its process at the image of the sample numbered 1."""
 
 import os
 import signal
+import time
 
 import torch
 
@@ -18,6 +19,8 @@ class Poisoned(torch.nn.Module):
     def forward(self, x):
         if os.environ.get("ATTRIBOUND_TEST_POISON") and x.shape[0] == 1 and torch.equal(x[0], self.poison):
             os.kill(os.getpid(), signal.SIGKILL)
+        if os.environ.get("ATTRIBOUND_TEST_SLOW"):
+            time.sleep(0.03)
         return self.inner(x)
 
 

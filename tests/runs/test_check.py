@@ -14,7 +14,8 @@ from attribound.bounds.cells import Majority
 from attribound.bounds.orders import Orders
 from attribound.certificates.alike import Precision, facts_alike
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Record, seal_of
+from attribound.certificates.record import Record
+from attribound.certificates.sealed import seal_of
 from attribound.certificates.verify import verify_record
 from attribound.certification.certifier import certify as explain
 from attribound.fields import Saliency, Unit

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -88,10 +89,15 @@ def test_show_of_what_is_no_run(tmp_path, capsys) -> None:
     assert "is not a run" in err
 
 
+EIGHT = [*CERTIFY, "--model", "tests.runs.poison:make", "--items", "8"]
+"""Its model can be slow, so that a run is never over before it is interrupted."""
+
+
 def start(path) -> subprocess.Popen:
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "ATTRIBOUND_TEST_SLOW": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "attribound", *CERTIFY, "--items", "60", "--out", str(path)],
+        [sys.executable, "-m", "attribound", *EIGHT, "--out", str(path)],
+        cwd=Path(__file__).parents[2],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -122,15 +128,15 @@ def test_interrupted_and_killed_runs_go_on(number, expected, tmp_path, capsys) -
     _, err = process.communicate(timeout=60)
     assert process.returncode == expected
     done = count(path)
-    assert 2 <= done < 60
+    assert 2 <= done < 8
     if number == signal.SIGINT:
-        assert f"{done} of 60 records are in {path}. To resume: attribound" in err
-    assert call(capsys, *CERTIFY, "--items", "60", "--out", path)[0] == 0
-    assert call(capsys, *CERTIFY, "--items", "60", "--out", tmp_path / "whole")[0] == 0
+        assert f"{done} of 8 records are in {path}. To resume: attribound" in err
+    assert call(capsys, *EIGHT, "--out", path)[0] == 0
+    assert call(capsys, *EIGHT, "--out", tmp_path / "whole")[0] == 0
     assert records(path) == records(tmp_path / "whole")
 
 
-ATTACK = ("--method", "direct", "--restarts", "1", "--steps", "2", "--samples", "16", "--no-tightness")
+ATTACK = ("--budget", "quick", "--method", "direct", "--steps", "2", "--samples", "16", "--no-tightness")
 
 
 def test_attack_of_a_run_is_stored_and_resumes(tmp_path, capsys) -> None:
@@ -148,7 +154,7 @@ def test_attack_of_a_run_is_stored_and_resumes(tmp_path, capsys) -> None:
         assert store.pictures(0)["attacked"].shape == (1, 28, 28)
     _, out, _ = call(capsys, "show", path, "--json")
     assert json.loads(out)["attacked"]["items"] == 2
-    harder = ("--method", "random", *ATTACK[2:])
+    harder = ("--budget", "quick", "--method", "random", *ATTACK[4:])
     call(capsys, "attack", path, *harder)  # a stronger attack is not skipped because of a weaker one
     with Store.read(path) as store:
         assert {one.method for one in store.findings().values()} == {"random"}
@@ -169,8 +175,7 @@ def test_a_false_certificate_in_a_run_is_found(tmp_path, capsys) -> None:
     with connection:
         connection.execute("UPDATE records SET record = ?", (json.dumps(record),))
     connection.close()
-    flags = ("--method", "direct", "--restarts", "1", "--steps", "15", "--samples", "32", "--no-tightness")
-    flags = (*flags, "--cosine", "0.98")
+    flags = ("--budget", "quick", "--method", "direct", "--steps", "15", "--no-tightness", "--cosine", "0.98")
     code, out, err = call(capsys, "attack", path, *flags)
     assert code == 1
     assert "VIOLATED" in out

@@ -4,6 +4,8 @@ The field is Unit(saliency of |y_1|) = sign(y_1) e_1 with Gaussian noise: ||h|| 
 largest eigenvalue of the covariance is 1 - ||h||^2.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -18,6 +20,7 @@ RUNS, ALPHA, SIGMA = 400, 0.2, 0.5
 FIELD, NOISE = Unit(Saliency(AbsFirst())), Gaussian(SIGMA)
 
 
+@cache
 def misses(first: float, until) -> tuple[float, float, float, list[float]]:
     """Share of runs in which the norm bound, the eigenvalue bound and the map radius are false; and the bounds."""
     x = torch.tensor([first, 0.0], dtype=torch.float64)

@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from torch import nn
 
 import attribound as ab
+from attribound.certificates.sealed import encode_sealed
 from attribound.tolerances.again import ask_again
 from attribound.tolerances.packed import Packed
-from attribound.tolerances.record import decode, encode
+from attribound.tolerances.record import decode
 from attribound.tolerances.verify import problems
 
 
@@ -23,7 +24,7 @@ def known():
     field = ab.Unit(ab.Saliency(model))
     asked = ["rotation:20", ab.Zoom(20.123456789), "brightness:30", "jpeg:60"]
     sheet = ab.tolerance(field, x, asked, samples=512, alpha=0.1, seed=1)
-    return field, x, {name: decode(encode(sheet[name].record), name) for name in sheet}
+    return field, x, {name: decode(encode_sealed(sheet[name].record), name) for name in sheet}
 
 
 def stretched(record, factor):
@@ -77,7 +78,7 @@ FORGERIES = {
 def test_forged_records_differ_from_what_is_found_again(known, name):
     field, x, records = known
     part, forge = FORGERIES[name]
-    forged = decode(encode(forge(records[part])), "forged")
+    forged = decode(encode_sealed(forge(records[part])), "forged")
     assert problems(forged) == [], "its own facts give what it states"
     assert ask_again(forged, field, x)[0] != []
 

@@ -146,9 +146,9 @@ class Evidence:
         for rule in RULES:
             start = np.minimum(rule.start(self, cosine), high) if rule.applies(self) else low
             if np.any(start > low):
-                low = np.where((start > low) & (self.cosine(start) >= cosine), start, low)
+                low = np.where((start > low) & self.holds(cosine, start), start, low)
         tolerance = 1e-12 * self.law.value
         if np.any(low > 0):  # most often a start was the answer
             beyond = np.minimum(low + tolerance, high)
-            high = np.where((low > 0) & (self.cosine(beyond) < cosine), beyond, high)
+            high = np.where((low > 0) & ~self.holds(cosine, beyond), beyond, high)
         return largest_argument(self.cosine, cosine, low, high, tolerance).reshape(shape)

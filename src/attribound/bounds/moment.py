@@ -23,6 +23,7 @@ from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
 
 BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
 
 LARGEST = 8.0
 """Shifts beyond this many sigmas are not asked for: no number of draws that can be paid for reaches them."""
@@ -172,15 +173,15 @@ class Conjugate:
         return convex_slopes(self._lowered) / _column(self._step)
 
     @cached_property
-    def _lines(self) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp], FloatArray]:
-        """The lines' levels in L, how many nodes each spans (chords span many), where each question begins, logs."""
+    def _lines(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray, FloatArray]:
+        """The lines' levels in L, how many nodes each spans (chords span many); each question's begin, lines; logs."""
         levels = 1.0 + self._slopes
         new = np.ones(levels.shape, bool)
         np.not_equal(levels[..., 1:], levels[..., :-1], out=new[..., 1:])
         places, width = np.flatnonzero(new), levels.shape[-1]
         rows = np.searchsorted(places, np.arange(0, levels.size, width))
         lines, counts = levels.ravel()[places], np.diff(places, append=levels.size).astype(np.float64)
-        return lines, counts, rows, log_level(lines)
+        return lines, counts, rows, np.diff(rows, append=lines.size), log_level(lines)
 
     @cached_property
     def _start(self) -> FloatArray:
@@ -188,9 +189,10 @@ class Conjugate:
 
     def mean(self, shift: Values) -> FloatArray:
         """Upper bound on E f*(L - 1), L = exp(shift z - shift^2/2), z standard normal; rises with the shift."""
-        levels, counts, rows, logarithms = self._lines
-        shifts = np.broadcast_to(np.asarray(shift, np.float64), self._start.shape).ravel()
-        each = counts * excess(levels, np.repeat(shifts, np.diff(rows, append=levels.size)), logarithms)
+        levels, counts, rows, widths, logarithms = self._lines
+        shifts = np.empty(self._start.shape)
+        shifts[...] = shift
+        each = counts * excess(levels, shifts.ravel().repeat(widths), logarithms)
         return np.asarray(self._start + self._step * np.add.reduceat(each, rows).reshape(self._start.shape))
 
 

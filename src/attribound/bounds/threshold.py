@@ -16,28 +16,35 @@ _FEW = 256
 
 
 def largest_argument(
-    value: Callable[[FloatArray], FloatArray], wanted: float, low: FloatArray, high: FloatArray, tolerance: float
+    value: Callable[[FloatArray], FloatArray],
+    wanted: float | FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    tolerance: float,
 ) -> FloatArray:
     """The largest argument found whose value is at least `wanted`, to `tolerance`; `low` where there is none.
 
     Every answer above `low` was evaluated and found large enough. Brackets only ever shrink to neighbouring points of
     which the left one holds and the right one does not, so a value that does not quite fall costs nothing but size.
+    Each bracket is searched as if it were alone: what else is asked never changes an answer.
 
     Args:
         value: of arguments (..., K), for any K.
-        wanted: the value wanted.
+        wanted: the value wanted, one for all or (..., 1).
         low: (..., 1) the value is known to hold there, or nothing is asked there.
         high: (..., 1) the value does not hold there.
         tolerance: absolute.
     """
-    low, high = np.broadcast_arrays(low, high)
+    low, high, _ = np.broadcast_arrays(low, high, wanted)
+    if np.all(high - low <= tolerance):
+        return low
     ends = value(np.concatenate([low, high], axis=-1))
     at_low, at_high = ends[..., :1], ends[..., 1:]
     for _ in range(_ROUNDS):
         if np.all(high - low <= tolerance):
             break
         places = _fractions(at_low - wanted, wanted - at_high) if low.size <= _FEW else np.array([0.5])
-        points = low + (high - low) * places
+        points = low + np.where(high - low > tolerance, high - low, 0.0) * places
         values = value(points)
         held = np.logical_and.accumulate(values >= wanted, axis=-1).sum(axis=-1, keepdims=True)
         points = np.concatenate([low, points, high], axis=-1)

@@ -33,7 +33,8 @@ def truncate_normal(shift: FloatArray, level: FloatArray) -> Truncation:
         # E[(W - 1)^2]: the full second moment of L - 1 less its part above the level, which W replaces by the cap.
         above = second * special.ndtr(2 * shift - level) - 2 * shifted + beyond
         square = np.expm1(shift**2) - above + (cap - 1) ** 2 * beyond
-        missing = np.where(np.isnan(missing), 1.0, np.clip(missing + ROUNDING, 0.0, 1.0))  # overflow says nothing
+        bounded = np.minimum(np.maximum(missing + ROUNDING, 0.0), 1.0)
+        missing = np.where(np.isnan(missing), 1.0, bounded)  # overflow says nothing
         variance = np.maximum(square - (missing - ROUNDING) ** 2, 0.0) + ROUNDING * second
         deviation = np.sqrt(variance)
     return Truncation(missing=missing, deviation=np.where(np.isnan(deviation), np.inf, deviation))

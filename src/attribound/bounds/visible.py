@@ -1,11 +1,14 @@
 """What holds for the *sampled* maps that people compare: smaller than what holds for the exact ones."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attribound.bounds.confidence import mean_radius
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness, Length, Numbers
 from attribound.bounds.rules.curvature import cosine_from_displacement
+from attribound.bounds.threshold import largest_argument
 from attribound.checks import FloatArray
 
 
@@ -29,3 +32,16 @@ def visible_cosine(evidence: Evidence, epsilon: Numbers, draws: Numbers) -> Floa
         alpha=closeness.attacked_alpha,
     )
     return np.asarray(cosine_from_displacement(evidence.fact(Length).sampled, moved + closeness.radius + other))
+
+
+def max_visible_epsilons(evidence: Evidence, cosines: Sequence[float], draws: int) -> list[float]:
+    """For each cosine, the largest epsilon that keeps `visible_cosine` at or above it; 0.0 where there is none."""
+    reach = evidence.law.reach
+    found = largest_argument(
+        lambda epsilon: visible_cosine(evidence, epsilon, draws),
+        np.array(cosines, np.float64)[:, None],
+        np.zeros(1),
+        np.full(1, reach),
+        1e-12 * reach,
+    )
+    return [float(one) for one in found[:, 0]]

@@ -16,8 +16,7 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness
 from attribound.bounds.laws import Law
 from attribound.bounds.paper import cosine_bound_paper, largest_moved_fraction_paper
-from attribound.bounds.threshold import largest_argument
-from attribound.bounds.visible import visible_cosine
+from attribound.bounds.visible import max_visible_epsilons, visible_cosine
 from attribound.certificates import explain as words
 from attribound.certificates.record import Failure, MapRecord, Record, Status, decode, encode
 from attribound.certificates.statements.base import COSINES, EPSILONS, REFERENCE_COSINE
@@ -137,13 +136,7 @@ class Certificate:
 
     def max_visible_epsilon(self, cosine: float) -> float:
         """The largest change that keeps `visible_cosine` at or above `cosine`; 0.0 if there is none."""
-        wanted = float(check.fraction("cosine", cosine))
-        low, high = np.zeros(1), np.full(1, self.law.reach)
-
-        def visible(epsilon: FloatArray) -> FloatArray:
-            return visible_cosine(self.evidence, epsilon, self.draws)
-
-        return float(largest_argument(visible, wanted, low, high, 1e-12 * self.law.reach)[0])
+        return max_visible_epsilons(self.evidence, [_number("cosine", cosine)], self.draws)[0]
 
     def cosine_paper(self, epsilon: float) -> float:
         """The paper's formula with the sampled norm. NOT a guarantee; for comparison only."""

@@ -23,10 +23,10 @@ from attribound.bounds.evidence import Evidence
 from attribound.bounds.laws import LAWS, Law
 from attribound.bounds.registry import FACTS
 from attribound.certificates.answers import CellTally, StatedReason
+from attribound.certificates.sealed import WRONG, encode_sealed, no_record, seal_of
 from attribound.certificates.strict import strict_json
 from attribound.certificates.subject import Subject
 from attribound.checks import FloatArray
-from attribound.errors import StoredDataError
 from attribound.rounding import exact_text
 from attribound.sanitise import printable
 
@@ -248,13 +248,7 @@ class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def encode(record: Record | Failure) -> bytes:
     """The record as JSON, sealed; numbers keep every digit."""
-    sealed = record if isinstance(record, Failure) else msgspec.structs.replace(record, seal=seal_of(record))
-    return msgspec.json.encode(sealed)
-
-
-def seal_of(record: Record) -> str:
-    """SHA-256 over everything else in the record."""
-    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(record, seal=""))).hexdigest()
+    return msgspec.json.encode(record) if isinstance(record, Failure) else encode_sealed(record)
 
 
 def map_hash(values: FloatArray) -> str:
@@ -282,8 +276,8 @@ def parse(text: str | bytes, name: str) -> Record | Failure:
         stored = read_json(text)
         kind: type[Record | Failure] = Failure if stored.get("status") == "error" else Record
         return msgspec.convert(stored, kind, strict=True)
-    except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise _no_record(name, error) from None
+    except WRONG as error:
+        raise no_record(name, error) from None
 
 
 def check_evidence(record: Record, name: str) -> None:
@@ -291,12 +285,8 @@ def check_evidence(record: Record, name: str) -> None:
     try:
         record.evidence()
         check_keys(record)
-    except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise _no_record(name, error) from None
-
-
-def _no_record(name: str, error: Exception) -> StoredDataError:
-    return StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}")
+    except WRONG as error:
+        raise no_record(name, error) from None
 
 
 def read_json(text: str | bytes) -> Any:

@@ -2,6 +2,7 @@
 
 import math
 import random
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
@@ -71,59 +72,92 @@ def missed(records: int, forged: int, resampled: int) -> float:
     return math.comb(records - forged, resampled) / math.comb(records, resampled)
 
 
+class Checking(ABC):
+    """How the records of one kind of run are checked.
+
+    Args:
+        store: the run.
+        opener: opens the records' subjects.
+        look: whether the data are looked at.
+    """
+
+    def __init__(self, store: Store, opener: Opener, *, look: bool) -> None:
+        self.store, self.opener, self.look = store, opener, look
+        self.data = DataCheck.of(store, opener) if look else None
+
+    @abstractmethod
+    def all(self, found: RunCheck) -> list[tuple[int, str]]:
+        """Check every record; item and part of those in which nothing is wrong so far."""
+
+    @abstractmethod
+    def again(self, item: int, part: str) -> Again:
+        """Make one of them again."""
+
+
+@final
+class _Certificates(Checking):
+    def all(self, found: RunCheck) -> list[tuple[int, str]]:
+        fine, inputs, claims = list[tuple[int, str]](), defaultdict[str, list[int]](list), dict[str, None]()
+        for one in prove_all(self.store):
+            found.records += 1
+            if isinstance(one, Failure):
+                continue
+            record = one.record
+            inputs[record.input_sha256].append(record.item)
+            claims |= dict.fromkeys(filter(None, [record.bound.claim]))
+            found.doubt(record.item, one.doubts)
+            sampled = smoothed_map(self.store, record)
+            if not one.doubts and sampled is not None and (trouble := map_trouble(record, sampled)):
+                found.doubt(record.item, [trouble])
+            if self.data is not None:
+                found.doubt(record.item, self.data.problems(record))
+            if record.item not in found.problems:
+                fine.append((record.item, ""))
+        found.remarks += shown_claims(claims)
+        found.remarks += repeated(inputs.values(), self.data)
+        return fine
+
+    def again(self, item: int, part: str) -> Again:
+        record = self.store.record(item)
+        assert isinstance(record, Record)
+        certificate, opened = Certificate(record, smoothed_map(self.store, record)), self.opener(record.subject)
+        again = sample_again(certificate, opened.field, opened.x, opened.noise)
+        alone = Certificate(record)  # a run's map is in float32: it has the record's norm only nearly
+        return Again(verify_record(alone).problems + again.problems, again.remarks)
+
+
 def check_run(
     path: Path,
+    checking: type[Checking] = _Certificates,
     *,
     resample: int = 0,
     opener: Opener | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> RunCheck:
-    """Derive every record's numbers anew; sample some again, chosen from the system's entropy, and look at the data.
+    """Derive every record's numbers anew; make some again, chosen from the system's entropy, and look at the data.
 
     Args:
         path: the run.
-        resample: how many records to sample again. A forger cannot know which.
-        opener: opens their subjects; the data are compared if records are sampled again or the user named the data.
-        progress: called with (records sampled again, how many in all).
+        checking: how its kind of records is checked; by default as certificates.
+        resample: how many records to make again. A forger cannot know which.
+        opener: opens their subjects; the data are compared if records are made again or the user named the data.
+        progress: called with (records made again, how many in all).
     """
     opener, found = opener or Opener(), RunCheck()
-    with Store.read(path) as store:
-        data = DataCheck.of(store, opener) if resample or opener.names_data else None
-        eligible = _check_records(store, found, data)
-        found.whole += counted(store, data)
+    with Store.read_any(path) as store:
+        checks = checking(store, opener, look=bool(resample) or opener.names_data)
+        eligible = checks.all(found)
+        found.whole += counted(store, checks.data)
         found.remarks += _unfinished(store, found.records)
         chosen = sorted(random.SystemRandom().sample(eligible, min(resample, len(eligible))))
         found.resampled, found.eligible = len(chosen), len(eligible)
-        for number, item in enumerate(chosen):
+        for number, (item, part) in enumerate(chosen):
             progress(number, len(chosen))
-            again = _sampled_again(store, item, opener)
+            again = checks.again(item, part)
             found.doubt(item, again.problems)
-            found.remarks += [f"item {item}: {line}" for line in again.remarks]
+            found.remarks += [f"item {item}{part and f', {part}'}: {line}" for line in again.remarks]
     progress(len(chosen), len(chosen))
     return found
-
-
-def _check_records(store: Store, found: RunCheck, data: DataCheck | None) -> list[int]:
-    """Check records one by one; the items of those in which nothing is wrong so far."""
-    fine, inputs, claims = list[int](), defaultdict[str, list[int]](list), dict[str, None]()
-    for one in prove_all(store):
-        found.records += 1
-        if isinstance(one, Failure):
-            continue
-        record = one.record
-        inputs[record.input_sha256].append(record.item)
-        claims |= dict.fromkeys(filter(None, [record.bound.claim]))
-        found.doubt(record.item, one.doubts)
-        sampled = smoothed_map(store, record)
-        if not one.doubts and sampled is not None and (trouble := map_trouble(record, sampled)):
-            found.doubt(record.item, [trouble])
-        if data is not None:
-            found.doubt(record.item, data.problems(record))
-        if record.item not in found.problems:
-            fine.append(record.item)
-    found.remarks += shown_claims(claims)
-    found.remarks += repeated(inputs.values(), data)
-    return fine
 
 
 def repeated(inputs: Iterable[Collection[int]], data: DataCheck | None) -> list[str]:
@@ -155,16 +189,9 @@ def counted(store: Store, data: DataCheck | None) -> list[str]:
 
 
 def _unfinished(store: Store, records: int) -> list[str]:
+    """A line about records that are missing, if any are."""
     inputs = store.recall("inputs")
-    if not isinstance(inputs, int) or records >= inputs:
+    expected = inputs * len(store.config.parts) if isinstance(inputs, int) else records
+    if records >= expected:
         return []
-    return [f"{inputs - records} of {inputs} inputs have no record: the run was not finished, or they were deleted"]
-
-
-def _sampled_again(store: Store, item: int, opener: Opener) -> Again:
-    record = store.record(item)
-    assert isinstance(record, Record)
-    certificate, opened = Certificate(record, smoothed_map(store, record)), opener(record.subject)
-    again = sample_again(certificate, opened.field, opened.x, opened.noise)
-    alone = Certificate(record)  # a run's map is in float32: it has the record's norm only nearly
-    return Again(verify_record(alone).problems + again.problems, again.remarks)
+    return [f"{expected - records} of {expected} records are missing: the run was not finished, or they were deleted"]

@@ -1,63 +1,50 @@
-"""Check a run of column tolerances: every record against itself, its run and its table; some searched again."""
+"""Check records of column tolerances against themselves, their run and its table, and search again."""
 
-import random
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from functools import cached_property
+from typing import final
 
 from attribound.certificates.record import Failure
-from attribound.certification.reopen import Opener
+from attribound.certification.again import Again
 from attribound.data import Dataset
 from attribound.errors import AttriboundError
-from attribound.runs.check import RunCheck, counted
+from attribound.forests import TreeShap
+from attribound.runs.check import Checking, RunCheck
 from attribound.runs.columns_proved import prove_columns
-from attribound.runs.data_check import DataCheck
 from attribound.runs.job import cells_of
-from attribound.runs.store import Store
-from attribound.runs.tolerance_check import unfinished
 from attribound.tolerances.columns.again import search_again
 from attribound.tolerances.columns.asker import row_hash
 from attribound.tolerances.columns.record import PART, ColumnsRecord
 
 
-def check_columns_run(
-    path: Path,
-    *,
-    resample: int = 0,
-    opener: Opener | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> RunCheck:
-    """Check every record; search some again, chosen from the system's entropy.
+@final
+class CheckedColumns(Checking):
+    """Derives every record anew, without searching."""
 
-    Args:
-        path: the run.
-        resample: how many records to search again.
-        opener: opens the forest and the table; the table is compared if records are searched again.
-        progress: called with (records searched again, how many in all).
-    """
-    opener, found = opener or Opener(), RunCheck()
-    with Store.read_any(path) as store:
-        config = store.config
-        opened = opener.table(config.subject, cells_of(config)) if resample or opener.names_data else None
-        fine = []
-        for one in prove_columns(store.columns(), config):
+    @cached_property
+    def _opened(self) -> tuple[TreeShap, Dataset]:
+        config = self.store.config
+        return self.opener.table(config.subject, cells_of(config))
+
+    def all(self, found: RunCheck) -> list[tuple[int, str]]:
+        """Each row is a record."""
+        fine = list[tuple[int, str]]()
+        for one in prove_columns(self.store.columns(), self.store.config):
             found.records += 1
             if isinstance(one, Failure):
                 continue
             found.doubt(one.record.item, one.doubts)
-            found.doubt(one.record.item, _about_data(one.record, opened[1]) if opened is not None else ())
-            fine += [one.record.item] if one.record.item not in found.problems else []
-        found.whole += counted(store, DataCheck.of(store, opener) if opened is not None else None)
-        found.remarks += unfinished(store, found.records)
-        chosen = sorted(random.SystemRandom().sample(fine, min(resample, len(fine))))
-        found.resampled, found.eligible = len(chosen), len(fine)
-        for number, item in enumerate(chosen):
-            progress(number, len(chosen))
-            record = store.record(item, PART)
-            assert isinstance(record, ColumnsRecord)
-            assert opened is not None
-            found.doubt(item, search_again(record, opened[0]))
-        progress(len(chosen), len(chosen))
-    return found
+            if self.look:
+                found.doubt(one.record.item, _about_data(one.record, self._opened[1]))
+            if one.record.item not in found.problems:
+                fine.append((one.record.item, PART))
+        return fine
+
+    def again(self, item: int, part: str) -> Again:
+        """Search again."""
+        record = self.store.record(item, part)
+        assert isinstance(record, ColumnsRecord)
+        return Again(search_again(record, self._opened[0]), [])
 
 
 def _about_data(record: ColumnsRecord, data: Dataset) -> Iterator[str]:

@@ -77,9 +77,10 @@ class _Tolerances(Kind):
             yield shown | {"doubts": "; ".join(doubts) or None}
 
     def check(self, path: Path, resample: int, opener: "Opener", progress: Progress) -> "RunCheck":
-        from attribound.runs.tolerance_check import check_tolerances
+        from attribound.runs.check import check_run
+        from attribound.runs.tolerance_check import CheckedTolerances
 
-        return check_tolerances(path, resample=resample, opener=opener, progress=progress)
+        return check_run(path, CheckedTolerances, resample=resample, opener=opener, progress=progress)
 
     def compare(self, first: Path, second: Path, cosine: float) -> ReachComparison:
         return compare_tolerances(first, second)
@@ -95,9 +96,10 @@ class _Columns(Kind):
             yield column_rows(one)
 
     def check(self, path: Path, resample: int, opener: "Opener", progress: Progress) -> "RunCheck":
-        from attribound.runs.columns_check import check_columns_run
+        from attribound.runs.check import check_run
+        from attribound.runs.columns_check import CheckedColumns
 
-        return check_columns_run(path, resample=resample, opener=opener, progress=progress)
+        return check_run(path, CheckedColumns, resample=resample, opener=opener, progress=progress)
 
     def compare(self, first: Path, second: Path, cosine: float) -> ColumnsComparison:
         return compare_columns(first, second)

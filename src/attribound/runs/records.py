@@ -2,6 +2,7 @@
 
 from attribound.certificates import record as certificate
 from attribound.certificates.record import Failure, Record
+from attribound.certificates.sealed import encode_sealed
 from attribound.tolerances import record as tolerance
 from attribound.tolerances.columns import record as columns
 from attribound.tolerances.columns.record import ColumnsRecord
@@ -12,9 +13,7 @@ Stored = Record | ToleranceRecord | ColumnsRecord | Failure
 
 def encode(record: Stored) -> bytes:
     """The record as JSON, sealed."""
-    if isinstance(record, ColumnsRecord):
-        return columns.encode(record)
-    return tolerance.encode(record) if isinstance(record, ToleranceRecord) else certificate.encode(record)
+    return certificate.encode(record) if isinstance(record, Record | Failure) else encode_sealed(record)
 
 
 def decode(text: str | bytes, name: str) -> Stored:

@@ -57,7 +57,7 @@ class PairSums(MomentSums):
 
     def add(self, rows: Tensor) -> None:
         """One product of matrices."""
-        pairs = rows[:, self._first] * rows[:, self._second] * self._weights
+        pairs = rows.index_select(1, self._first) * rows.index_select(1, self._second) * self._weights
         with torch.autocast(rows.device.type, enabled=False):
             self._products.addmm_(pairs.T, pairs)
         self._sum += pairs.sum(dim=0)

@@ -4,7 +4,6 @@ A record holds facts and states answers. Answers are derived anew wherever they 
 without this library.
 """
 
-import hashlib
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,8 +14,8 @@ from msgspec import Struct
 from attribound.bounds.scan.evidence import KeptDecision, ScanEvidence
 from attribound.bounds.scan.grid import Grid
 from attribound.certificates.record import FORMAT, read_json
+from attribound.certificates.sealed import WRONG, no_record
 from attribound.certificates.subject import Subject
-from attribound.errors import StoredDataError
 from attribound.rounding import exact_text
 from attribound.tolerances.evidence import Evidence, Interval, Listed, Scanned
 from attribound.tolerances.packed import Packed
@@ -230,22 +229,12 @@ class ToleranceRecord(
         return self.facts.evidence()
 
 
-def encode(record: ToleranceRecord) -> bytes:
-    """The record as JSON, sealed."""
-    return msgspec.json.encode(msgspec.structs.replace(record, seal=seal_of(record)))
-
-
-def seal_of(record: ToleranceRecord) -> str:
-    """SHA-256 over everything else in the record."""
-    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(record, seal=""))).hexdigest()
-
-
 def decode(text: str | bytes, name: str) -> ToleranceRecord:
     """The record in a stored text; whatever is wrong with it is one StoredDataError that names the file."""
     try:
         return convert(read_json(text))
-    except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}") from None
+    except WRONG as error:
+        raise no_record(name, error) from None
 
 
 def convert(stored: Any) -> ToleranceRecord:

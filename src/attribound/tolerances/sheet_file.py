@@ -1,6 +1,5 @@
 """Sheets as files: the records of one input's changes, and the maps and pictures that go with them. No torch."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,12 @@ import numpy as np
 from msgspec import Struct
 
 from attribound.certificates.record import FORMAT, read_json
+from attribound.certificates.sealed import WRONG, encode_sealed, seal_of
 from attribound.errors import StoredDataError
 from attribound.file_quota import read_bytes
 from attribound.tolerances import verify
 from attribound.tolerances.packed import Packed
-from attribound.tolerances.record import ToleranceRecord, convert, encode
+from attribound.tolerances.record import ToleranceRecord, convert
 
 _TOLERANCE = 1e-4
 """Maps beside records are in float32."""
@@ -34,17 +34,11 @@ class SheetRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     pictures: dict[str, Packed] = {}
     seal: str = ""
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 over everything but the seal."""
-        return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(self, seal=""))).hexdigest()
-
 
 def encode_sheet(sheet: SheetRecord) -> bytes:
     """The sheet as JSON; it and each of its records is sealed."""
-    sealed = tuple(msgspec.json.decode(encode(one), type=ToleranceRecord) for one in sheet.records)
-    whole = msgspec.structs.replace(sheet, records=sealed)
-    return msgspec.json.encode(msgspec.structs.replace(whole, seal=whole.digest))
+    sealed = tuple(msgspec.json.decode(encode_sealed(one), type=ToleranceRecord) for one in sheet.records)
+    return encode_sealed(msgspec.structs.replace(sheet, records=sealed))
 
 
 def read_sheet(path: str | Path) -> SheetRecord:
@@ -52,7 +46,7 @@ def read_sheet(path: str | Path) -> SheetRecord:
     try:
         stored = read_json(read_bytes(Path(path)))
         return _convert(stored)
-    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+    except WRONG as error:
         raise StoredDataError(f"{path} is not a sheet of attribound: {' '.join(str(error).split())}") from None
 
 
@@ -87,7 +81,7 @@ def sheet_problems(sheet: SheetRecord) -> list[str]:
         found.append("its records are about different inputs, models or classes")
     if not 0 < sheet.alpha < 1 or sum(one.alpha for one in sheet.records) > sheet.alpha * (1 + 1e-9):
         found.append(f"its records spend more than alpha {sheet.alpha:g}")
-    if sheet.seal and sheet.seal != sheet.digest:
+    if sheet.seal and sheet.seal != seal_of(sheet):
         found.append("its seal does not fit its content: the file was changed after it was written")
     return found + [line for one in sheet.records for line in _about_maps(one, sheet.pictures)]
 

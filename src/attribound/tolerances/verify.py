@@ -2,9 +2,10 @@
 
 import math
 
+from attribound.certificates.sealed import seal_of
 from attribound.rounding import exact_text
 from attribound.tolerances.evidence import MARGIN, Evidence, Interval, Listed
-from attribound.tolerances.record import ListFacts, ToleranceRecord, seal_of
+from attribound.tolerances.record import ListFacts, ToleranceRecord
 
 _TOLERANCE = 1e-9
 

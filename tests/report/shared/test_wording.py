@@ -57,16 +57,6 @@ def test_shares_are_rounded_down(share, text) -> None:
     assert percent(share) == text
 
 
-def test_9996_of_10000_are_never_all(synthesise, template) -> None:
-    """Accuracy, as text, and what the page computes from counts, by the same arithmetic."""
-    source = template[1][0]
-    right, wrong = source.record, msgspec.structs.replace(source.record, label=source.record.label + 1)
-    outcomes = [Outcome(item, msgspec.structs.replace(wrong if item < 1 else right, item=item)) for item in range(2500)]
-    page = report(synthesise(outcomes))
-    assert "99.9 %" in page.text
-    assert "100.0 %" not in page.text.partition("Accuracy under the noise")[0].rpartition("Accuracy")[2]
-
-
 @pytest.mark.parametrize(("chance", "said"), [(0.79, False), (0.8, True), (None, False)])
 def test_a_cosine_that_is_not_above_chance_is_warned_of(chance, said, synthesise, template) -> None:
     with Store.read(synthesise(template[1])) as store:

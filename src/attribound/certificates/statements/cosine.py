@@ -1,10 +1,11 @@
 """The cosine: how far the map turns. Every certificate makes this statement; the others stand beside it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from attribound.bounds.facts import Closeness, Length, Spread
+from attribound.bounds.visible import max_visible_epsilons
 from attribound.certificates.statements.base import COSINES, Asking, Statement
 from attribound.rounding import degrees, exact_text, round_down
 
@@ -47,11 +48,12 @@ class Cosine(Statement):
     @classmethod
     def answer(cls, certificate: "Certificate", epsilons: Sequence[float], cosines: Sequence[float]) -> dict[str, Any]:
         """Tables over epsilons and cosines, for the exact maps and for those as sampled."""
+        visible = max_visible_epsilons(certificate.evidence, cosines, certificate.draws)
         return {
-            "cosine": _table(certificate.cosine, epsilons),
-            "visible_cosine": _table(certificate.visible_cosine, epsilons),
-            "max_epsilon": _table(certificate.max_epsilon, cosines),
-            "max_visible_epsilon": _table(certificate.max_visible_epsilon, cosines),
+            "cosine": _table(epsilons, map(certificate.cosine, epsilons)),
+            "visible_cosine": _table(epsilons, map(certificate.visible_cosine, epsilons)),
+            "max_epsilon": _table(cosines, map(certificate.max_epsilon, cosines)),
+            "max_visible_epsilon": _table(cosines, visible),
         }
 
     @classmethod
@@ -85,5 +87,5 @@ class Cosine(Statement):
         return lines
 
 
-def _table(answer: Callable[[float], float], at: Sequence[float]) -> dict[str, float]:
-    return {exact_text(float(value)): answer(value) for value in at}
+def _table(asked: Sequence[float], answers: Iterable[float]) -> dict[str, float]:
+    return {exact_text(float(one)): answer for one, answer in zip(asked, answers, strict=True)}

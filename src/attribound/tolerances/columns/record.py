@@ -1,6 +1,5 @@
 """Records of column tolerances: one per row of a table, typed and sealed. Every number is exact, with alpha 0."""
 
-import hashlib
 import math
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,8 +9,8 @@ import numpy as np
 from msgspec import Struct
 
 from attribound.certificates.record import FORMAT, read_json
+from attribound.certificates.sealed import WRONG, no_record
 from attribound.certificates.subject import Subject
-from attribound.errors import StoredDataError
 from attribound.forests.ensemble import FloatArray
 
 PART = "columns"
@@ -181,22 +180,12 @@ def ordered(names: tuple[str, ...], contributions: tuple[float, ...], side: int)
     return tuple(names[place] for place in order)
 
 
-def encode(record: ColumnsRecord) -> bytes:
-    """The record as JSON, sealed."""
-    return msgspec.json.encode(msgspec.structs.replace(record, seal=seal_of(record)))
-
-
-def seal_of(record: ColumnsRecord) -> str:
-    """SHA-256 over everything else in the record."""
-    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(record, seal=""))).hexdigest()
-
-
 def decode(text: str | bytes, name: str) -> ColumnsRecord:
     """The record in a stored text; whatever is wrong with it is one StoredDataError that names the file."""
     try:
         return convert(read_json(text))
-    except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}") from None
+    except WRONG as error:
+        raise no_record(name, error) from None
 
 
 def convert(stored: Any) -> ColumnsRecord:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from attribound.certificates.sealed import seal_of
 from attribound.errors import ArgumentError
 from attribound.forests.ensemble import FloatArray
 from attribound.forests.sizes import Size, size_named
-from attribound.tolerances.columns.record import Cell, ColumnsRecord, Ends, Kept, numbers_of, seal_of
+from attribound.tolerances.columns.record import Cell, ColumnsRecord, Ends, Kept, numbers_of
 
 _TOLERANCE = 1e-9
 _STEP = 1e-34

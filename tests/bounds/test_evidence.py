@@ -218,6 +218,9 @@ def test_stacked_evidence_says_what_each_says_alone(law, gradient):
         found = stacked.max_epsilon(cosine)
         alone = np.array([float(one.max_epsilon(cosine)) for one in members])
         np.testing.assert_allclose(found[:, 0], alone, rtol=0, atol=1e-11 * law.value)
+    joined = Evidence.join([Evidence.stack(members[:1]), Evidence.stack(members[1:])])
+    assert joined.shape == stacked.shape
+    np.testing.assert_array_equal(joined.cosine(epsilons), stacked.cosine(epsilons))
     assert np.any(stacked.cosine(epsilons) >= 0)
     assert np.any(stacked.cosine(epsilons) < 0)
 

@@ -55,6 +55,19 @@ class Evidence:
         facts = {kind: kind.stack([one.facts[kind] for one in members]) for kind, _ in first.family[-1]}
         return cls(first.law, np.array([one.limit for one in members], np.float64)[:, None], facts, first.budget)
 
+    @classmethod
+    def join(cls, parts: Sequence["Evidence"]) -> "Evidence":
+        """Stacked evidence about more explanations; all parts must have the same `shape`."""
+        first = parts[0]
+        facts = {kind: kind.join([one.facts[kind] for one in parts]) for kind in first.facts}
+        return cls(first.law, np.concatenate([np.asarray(one.limit) for one in parts]), facts, first.budget)
+
+    @property
+    def shape(self) -> tuple[Law, Budget, frozenset[tuple[type[Fact], tuple[int, ...]]]]:
+        """What stacked evidences must share to be joined."""
+        shapes = ((kind, np.shape(next(iter(vars(one).values()), ()))[1:]) for kind, one in self.facts.items())
+        return self.law, self.budget, frozenset(shapes)
+
     def rows(self, places: npt.NDArray[np.intp]) -> "Evidence":
         """Of stacked evidence, that about some of the explanations."""
         facts = {kind: fact.rows(places) for kind, fact in self.facts.items()}

@@ -69,6 +69,11 @@ class Fact:
         columns = {field.name: [getattr(fact, field.name) for fact in facts] for field in fields(cls)}
         return cls(**{name: np.asarray(column, np.float64)[:, None] for name, column in columns.items()})
 
+    @classmethod
+    def join(cls, facts: Sequence[Self]) -> Self:
+        """One fact about all the records of some stacked facts."""
+        return cls(**{field.name: np.concatenate([getattr(one, field.name) for one in facts]) for field in fields(cls)})
+
     def rows(self, places: npt.NDArray[np.intp]) -> Self:
         """Of a fact about N records, that about some of them."""
         return replace(self, **{field.name: getattr(self, field.name)[places] for field in fields(self)})

@@ -17,7 +17,7 @@ from attribound.certification.reopen import Opener
 from attribound.runs.data_check import DataCheck
 from attribound.runs.proved import prove_all
 from attribound.runs.store import Store
-from attribound.runs.stored_maps import map_trouble, smoothed_map
+from attribound.runs.stored_maps import kept_maps, map_trouble, smoothed_map
 
 _SHOWN = 10
 _SURE = 0.05
@@ -98,6 +98,7 @@ class Checking(ABC):
 class _Certificates(Checking):
     def all(self, found: RunCheck) -> list[tuple[int, str]]:
         fine, inputs, claims = list[tuple[int, str]](), defaultdict[str, list[int]](list), dict[str, None]()
+        kept = kept_maps(self.store)
         for one in prove_all(self.store):
             found.records += 1
             if isinstance(one, Failure):
@@ -106,8 +107,8 @@ class _Certificates(Checking):
             inputs[record.input_sha256].append(record.item)
             claims |= dict.fromkeys(filter(None, [record.bound.claim]))
             found.doubt(record.item, one.doubts)
-            sampled = smoothed_map(self.store, record)
-            if not one.doubts and sampled is not None and (trouble := map_trouble(record, sampled)):
+            sampled = smoothed_map(self.store, record.item) if record.item in kept and not one.doubts else None
+            if sampled is not None and (trouble := map_trouble(sampled, record.norm, record.map_sha256)):
                 found.doubt(record.item, [trouble])
             if self.data is not None:
                 found.doubt(record.item, self.data.problems(record))
@@ -120,7 +121,7 @@ class _Certificates(Checking):
     def again(self, item: int, part: str) -> Again:
         record = self.store.record(item)
         assert isinstance(record, Record)
-        certificate, opened = Certificate(record, smoothed_map(self.store, record)), self.opener(record.subject)
+        certificate, opened = Certificate(record, smoothed_map(self.store, item)), self.opener(record.subject)
         again = sample_again(certificate, opened.field, opened.x, opened.noise)
         alone = Certificate(record)  # a run's map is in float32: it has the record's norm only nearly
         return Again(verify_record(alone).problems + again.problems, again.remarks)

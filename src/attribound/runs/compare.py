@@ -1,34 +1,25 @@
 """Two runs over the same inputs: how far did each explanation move, proved from both records."""
 
-import math
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, final
 
-import numpy as np
-
 from attribound import checks as check
-from attribound.bounds.drift import cosine_interval, tilt_most
-from attribound.bounds.facts import Closeness
-from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Failure, Record, shown_claims
-from attribound.checks import FloatArray
+from attribound.bounds.drift import cosine_interval
+from attribound.certificates.record import shown_claims
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, round_down, round_up
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.proved import ProvedRecord
+from attribound.runs.sides import Maps, Side, checked
 from attribound.runs.store import Store
-from attribound.runs.stored_maps import TINY, map_trouble, smoothed_map
 
 Drift = Literal["unchanged", "changed", "undecided", "unknown"]
 VERDICTS: tuple[Drift, ...] = ("changed", "undecided", "unknown", "unchanged")
 """What changed comes first, because readers look for it."""
-_STORED = 2.0**-23
-"""Maps are stored in float32: no value is off by more than half of this part of itself."""
-_BROKEN = "is of a run with a certificate that an attack broke"
 
 
 @final
@@ -181,18 +172,19 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
     with Store.read(first) as store, Store.read(second) as other:
         configs = store.config, other.config
         shared = [exact_text(one) for one in configs[0].cosines if one in configs[1].cosines]
-        waiting: dict[str, list[ProvedRecord]] = defaultdict(list)
+        maps = Maps(store), Maps(other)
+        waiting: dict[str, deque[Side]] = defaultdict(deque)
         mine, theirs, pairs, claims = 0, 0, list[Pair](), dict[str, None]()
-        for one in _checked(other):
+        for one in checked(other):
             theirs += 1
             if isinstance(one, ProvedRecord):
-                waiting[one.record.input_sha256].append(one)
-        for one in _checked(store):
+                waiting[one.record.input_sha256].append(Side.of(one, shared))
+        for one in checked(store):
             mine += 1
             if isinstance(one, ProvedRecord) and waiting.get(one.record.input_sha256):
-                match = waiting[one.record.input_sha256].pop(0)
-                pairs.append(_pair((one, match), (store, other), wanted, shared))
-                claims |= dict.fromkeys(filter(None, (side.record.bound.claim for side in (one, match))))
+                both = Side.of(one, shared), waiting[one.record.input_sha256].popleft()
+                pairs.append(_pair(both, maps, wanted, shared))
+                claims |= dict.fromkeys(filter(None, (side.claim for side in both)))
         names = _names(store.recall("classes")) or _names(other.recall("classes"))
     if not pairs:
         raise StoredDataError(f"{first} and {second} have no input in common: no hash of an input is in both")
@@ -201,90 +193,35 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
     return Comparison(names_of, configs, wanted, pairs, only, names, shown_claims(claims))
 
 
-def _checked(store: Store) -> Iterator[ProvedRecord | Failure]:
-    """Proved records; in a run one of whose certificates an attack broke, all of them are doubtful."""
-    broken = any(one.violated for one in store.findings().values())
-    for one in prove_all(store):
-        if broken and isinstance(one, ProvedRecord):
-            yield ProvedRecord(one.record, (*one.doubts, _BROKEN))
-        else:
-            yield one
-
-
 def _names(stored: Any) -> list[str]:
     return [str(name) for name in stored] if isinstance(stored, list) else []
 
 
-def _pair(
-    both: tuple[ProvedRecord, ProvedRecord], stores: tuple[Store, Store], cosine: float, shared: Sequence[str]
-) -> Pair:
-    records = both[0].record, both[1].record
-    maps = [smoothed_map(store, record) for store, record in zip(stores, records, strict=True)]
-    reasons = [f"{store.path.name}: {why}" for store, why in zip(stores, map(_trouble, both, maps), strict=True) if why]
+def _pair(both: tuple[Side, Side], kept: tuple[Maps, Maps], cosine: float, shared: Sequence[str]) -> Pair:
+    one, two = both
+    maps = kept[0].of(one.item), kept[1].of(two.item)
+    troubles = (side.trouble_with(sampled) for side, sampled in zip(both, maps, strict=True))
+    reasons = [f"{run.name}: {why}" for run, why in zip(kept, troubles, strict=True) if why]
     interval = None
     if not reasons and maps[0] is not None and maps[1] is not None:
         if maps[0].shape == maps[1].shape:
-            interval = _interval(records, (maps[0], maps[1]))
+            known = one.around(maps[0]), two.around(maps[1])
+            radii, lowers = zip(*known, strict=True)
+            interval = cosine_interval(maps[0], maps[1], radii=radii, lowers=lowers)
         else:
             reasons.append(f"the maps have different shapes: {maps[0].shape} and {maps[1].shape}")
-    void = _void(both[0]), _void(both[1])
-    stated = [{} if why else record.max_epsilon for why, record in zip(void, records, strict=True)]
     return Pair(
-        items=(records[0].item, records[1].item),
-        label=records[0].label if records[0].label is not None else records[1].label,
-        targets=(records[0].target, records[1].target),
+        items=(one.item, two.item),
+        label=one.label if one.label is not None else two.label,
+        targets=(one.target, two.target),
         interval=interval,
         verdict=_verdict(interval, cosine),
         reason="; ".join(reasons),
-        alpha=records[0].alpha + records[1].alpha,
-        epsilons={key: (stated[0].get(key, 0.0), stated[1].get(key, 0.0)) for key in shared},
-        void=void,
-        input=records[0].subject.input,
+        alpha=one.alpha + two.alpha,
+        epsilons=dict(zip(shared, zip(one.epsilons, two.epsilons, strict=True), strict=True)),
+        void=(one.void, two.void),
+        input=one.input,
     )
-
-
-def _void(one: ProvedRecord) -> str:
-    """Why a record certifies nothing; empty if it counts."""
-    if _BROKEN in one.doubts:
-        return "an attack broke a certificate of this run"
-    certificate = Certificate(one.record)
-    if certificate.assumed:
-        return "the limit is ASSUMED"
-    return "the record is doubtful" if one.doubts else ""
-
-
-def _trouble(one: ProvedRecord, sampled: FloatArray | None) -> str:
-    """Why nothing can be said about the map of a record; empty if something can."""
-    record, certificate = one.record, Certificate(one.record)
-    if one.doubts:
-        return f"the record {'; '.join(one.doubts)}"
-    if Closeness not in certificate.evidence.facts:
-        return "the record does not say how close its map is to the exact one"
-    if certificate.assumed:
-        return "the limit is ASSUMED, so nothing is proved about the map"
-    if sampled is None:
-        return "the run kept no map of this input (certify --pictures keeps more)"
-    if trouble := map_trouble(record, sampled):
-        return trouble
-    if tilt_most(_length(sampled), *_known(record, sampled)) >= math.pi:
-        return f"the map cannot be told from 0 after {record.samples:,} samples"
-    return ""
-
-
-def _interval(records: tuple[Record, Record], maps: tuple[FloatArray, FloatArray]) -> tuple[float, float]:
-    known = [_known(record, sampled) for record, sampled in zip(records, maps, strict=True)]
-    return cosine_interval(*maps, radii=(known[0][0], known[1][0]), lowers=(known[0][1], known[1][1]))
-
-
-def _known(record: Record, sampled: FloatArray) -> tuple[float, float]:
-    """How far the exact map is from the stored one at most, and how long it is at least."""
-    evidence = record.evidence()
-    radius = float(evidence.fact(Closeness).radius) * (1 + 1e-12)
-    return radius + _STORED * _length(sampled) + TINY, float(evidence.norm_lower)
-
-
-def _length(values: FloatArray) -> float:
-    return float(np.linalg.norm(values))
 
 
 def _verdict(interval: tuple[float, float] | None, cosine: float) -> Drift:

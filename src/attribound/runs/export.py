@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -102,24 +104,31 @@ def _json(store: Store, rows: Rows) -> Iterator[str]:
 
 
 def _csv(store: Store, rows: Rows) -> Iterator[str]:
-    columns = _columns(flat(record) for record in rows(store))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writerow({name: _as_text(name) for name in columns})
-    for record in rows(store):
-        writer.writerow({key: _as_text(value) for key, value in flat(record).items()})
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
+    text, columns = io.StringIO(), dict[str, None]()
+    with tempfile.TemporaryFile() as waiting:  # the last record may have a column that the first has not
+        for record in rows(store):
+            row = flat(record)
+            columns |= dict.fromkeys(row)
+            waiting.write(msgspec.json.encode(row) + b"\n")
+        waiting.seek(0)
+        writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+        writer.writerow({name: _as_text(name) for name in columns})
+        for line in waiting:
+            writer.writerow({key: _as_text(value) for key, value in msgspec.json.decode(line).items()})
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
     yield text.getvalue()
 
 
 def _as_text(value: Any) -> Any:
     """A spreadsheet runs text that begins like a formula, a terminal obeys control characters: both stay text."""
-    if not isinstance(value, str):
-        return value
-    text = visible(value)
-    return f"'{text}" if value.lstrip().startswith(("=", "+", "-", "@")) else text
+    return _harmless(value) if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=256)
+def _harmless(text: str) -> str:
+    return f"'{visible(text)}" if text.lstrip().startswith(("=", "+", "-", "@")) else visible(text)
 
 
 def _latex(store: Store, rows: Rows) -> Iterator[str]:

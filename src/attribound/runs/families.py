@@ -20,7 +20,7 @@ from attribound.bounds.facts import Basis, Closeness, Fact, Length, Spread
 from attribound.bounds.registry import FACTS
 from attribound.bounds.rules import RULES
 from attribound.certificates.certificate import Certificate
-from attribound.certificates.record import Record, check_keys
+from attribound.certificates.record import Failure, Record, check_keys
 from attribound.certificates.verify import TOLERANCE, consistency, radii_again
 from attribound.checks import FloatArray
 from attribound.runs.config import RunConfig
@@ -99,30 +99,31 @@ class Family:
     evidence: Evidence
 
 
-def clear(records: Sequence[Record], config: RunConfig) -> list[Family]:
-    """The families of a block, each without those that are not cleared."""
+def clear(block: Sequence[Record | Failure], config: RunConfig) -> list[Family]:
+    """The families of a block, each without those that are not cleared; failures are in none."""
     alike: dict[object, list[int]] = defaultdict(list)
-    for place, record in enumerate(records):
+    for place, record in enumerate(block):
+        if isinstance(record, Failure):
+            continue
         if _absent(record) == _NOTHING and record.sealed and min(record.target, record.prediction) >= 0:
             facts, *tables = _tables(record)
             kinds = tuple((name, tuple(fact)) for name, fact in facts.items())
             alike[_shared(record), kinds, *map(tuple, tables)].append(place)
-    return [family for places in alike.values() for family in _families(records, places, config)]
+    return [family for places in alike.values() for family in _families(block, places, config)]
 
 
-def _families(records: Sequence[Record], places: list[int], config: RunConfig) -> list[Family]:
+def _families(block: Sequence[Record | Failure], places: list[int], config: RunConfig) -> list[Family]:
     """The cleared ones of records alike; where one is odd, its half goes on by halves, and a few are left."""
     try:
-        return [_cleared(records, places, config)]
+        return [_cleared([one for at in places if isinstance(one := block[at], Record)], places, config)]
     except (ValueError, TypeError, ArithmeticError):
         half = len(places) // 2
         parts = [places[:half], places[half:]] if half >= _FEW else []
-        return [family for part in parts for family in _families(records, part, config)]
+        return [family for part in parts for family in _families(block, part, config)]
 
 
-def _cleared(records: Sequence[Record], places: list[int], config: RunConfig) -> Family:
+def _cleared(members: list[Record], places: list[int], config: RunConfig) -> Family:
     """The cleared ones of records alike; a ValueError if one is odd in what all of them should share."""
-    members = [records[place] for place in places]
     check_keys(members[0])
     if consistency(Certificate(members[0])) or foreign(members[0], config):
         raise ValueError("nothing follows from the first one for the others")

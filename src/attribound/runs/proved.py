@@ -3,6 +3,8 @@
 Many records are checked at once, so that tables, pages and exports can afford it.
 """
 
+import contextlib
+import gc
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +20,7 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Failure, Record, check_evidence
 from attribound.certificates.verify import consistency_of
 from attribound.runs.config import RunConfig
-from attribound.runs.families import clear
+from attribound.runs.families import Family, clear
 from attribound.runs.honesty import all_proved
 from attribound.runs.membership import foreign
 from attribound.runs.store import Store
@@ -43,6 +45,20 @@ class ProvedRecord:
     reached: float | None = None
 
 
+@final
+@dataclass(frozen=True)
+class ProvedBlock:
+    """Some records in their order, and the evidence of those that were checked together.
+
+    Attributes:
+        members: the records and failures.
+        families: records alike, by their places among the members; what is in none was checked by itself.
+    """
+
+    members: list[ProvedRecord | Failure]
+    families: list[Family]
+
+
 def prove_all(store: Store, epsilon: float | None = None) -> Iterator[ProvedRecord | Failure]:
     """Check a run's records in blocks, in their order; failures pass through.
 
@@ -57,30 +73,60 @@ def prove_records(
     records: Iterable[Record | Failure], config: RunConfig, epsilon: float | None = None, *, name: str = ""
 ) -> Iterator[ProvedRecord | Failure]:
     """The same for records of which nobody has looked at the evidence yet; `name` is what errors say after the item."""
+    for block in prove_blocks(records, config, epsilon, name=name):
+        yield from block.members
+
+
+def prove_blocks(
+    records: Iterable[Record | Failure], config: RunConfig, epsilon: float | None = None, *, name: str = ""
+) -> Iterator[ProvedBlock]:
+    """The same in blocks, for those who ask more of the evidence."""
     waiting = iter(records)
-    while block := list(itertools.islice(waiting, _BLOCK)):
-        proved = _cleared(block, config, epsilon)
-        left = [at for at, one in enumerate(block) if at not in proved]
-        for at in left:
-            if isinstance(one := block[at], Record):
-                check_evidence(one, f"item {one.item}{name}")
-        proved |= dict(zip(left, _prove([block[at] for at in left], config, epsilon), strict=True))
-        yield from (proved[at] for at in range(len(block)))
+    while True:
+        with uncollected():
+            block = _block(list(itertools.islice(waiting, _BLOCK)), config, epsilon, name)
+        if not block.members:
+            return
+        yield block
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector of cycles, of which there are none: it would look at all records again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _block(block: Sequence[Record | Failure], config: RunConfig, epsilon: float | None, name: str) -> ProvedBlock:
+    """Records that are checked together, and then those that take a closer look."""
+    families = clear(block, config)
+    proved = _cleared(block, families, epsilon)
+    left = [at for at, one in enumerate(block) if at not in proved]
+    for at in left:
+        if isinstance(one := block[at], Record):
+            check_evidence(one, f"item {one.item}{name}")
+    proved |= dict(zip(left, _prove([block[at] for at in left], config, epsilon), strict=True))
+    return ProvedBlock([proved[at] for at in range(len(block))], families)
 
 
 def _cleared(
-    block: Sequence[Record | Failure], config: RunConfig, epsilon: float | None
+    block: Sequence[Record | Failure], families: Sequence[Family], epsilon: float | None
 ) -> dict[int, ProvedRecord | Failure]:
     """Of a block, by place, those with which nothing is wrong at first sight."""
-    places = [at for at, one in enumerate(block) if isinstance(one, Record)]
-    records = [one for one in block if isinstance(one, Record)]
     proved: dict[int, ProvedRecord | Failure] = {}
-    for family in clear(records, config):
+    for family in families:
         reached: Sequence[float | None] = [None] * len(family.places)
         if epsilon is not None:
             reached = family.evidence.cosine(np.array([epsilon]))[:, 0].tolist()
         for at, cosine in zip(family.places, reached, strict=True):
-            proved[places[at]] = ProvedRecord(records[at], reached=cosine)
+            record = block[at]
+            assert isinstance(record, Record)
+            proved[at] = ProvedRecord(record, reached=cosine)
     return proved
 
 

@@ -124,7 +124,8 @@ class Tally:
             _note(self.errors, one, one.message)
             return
         record = one.record
-        self.claims |= dict.fromkeys(filter(None, [record.bound.claim]))
+        if claim := record.bound.claim:
+            self.claims[claim] = None
         self.counts[record.status] += 1
         self.seconds += record.seconds
         for key in self.budgets:

@@ -253,8 +253,8 @@ def convert(stored: Any) -> ToleranceRecord:
 
 def is_tolerance(text: str | bytes) -> bool:
     """Whether a stored text says that it is a tolerance."""
-    data = text.encode() if isinstance(text, str) else text
-    return b'"kind":"tolerance"' in data[:200] or b'"kind": "tolerance"' in data[:200]
+    head = text[:200].encode() if isinstance(text, str) else text[:200]
+    return b'"kind":"tolerance"' in head or b'"kind": "tolerance"' in head
 
 
 def float_map(values: Any) -> Packed:

@@ -48,17 +48,19 @@ class Covariance(Rule):
     def cosine(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """From the smallest sine over all truncations."""
         limit = np.asarray(evidence.limit, np.float64)
-        kappa = _wide(np.minimum(np.asarray(evidence.norm_lower) / limit, 1.0))
+        kappa = np.minimum(np.asarray(evidence.norm_lower) / limit, 1.0)
         spread = _wide(np.sqrt(evidence.eigenvalue) / limit)
 
-        def sine(cut: Truncation) -> FloatArray:
+        def lengthened(cut: Truncation) -> FloatArray:
+            """The sine times kappa."""
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = (cut.missing + spread * cut.deviation) / (kappa * (1 - cut.missing))
-            return np.where(np.isnan(ratio), np.inf, ratio)
+                kept = 1 - cut.missing
+                missing, deviation = cut.missing / kept, cut.deviation / kept
+            return missing + spread * np.where(np.isnan(deviation), np.inf, deviation)
 
-        worst = smallest(sine, evidence.law, epsilon, kappa.shape[:-1]) * (
-            1 + 1e-12
-        )  # a root follows: it magnifies rounding
+        longest = smallest(lengthened, evidence.law, epsilon, kappa.shape)
+        with np.errstate(divide="ignore"):
+            worst = longest / kappa * (1 + 1e-12)  # a root follows: it magnifies rounding
         return np.where(worst < 1, np.sqrt(np.maximum((1 - worst) * (1 + worst), 0.0)), VACUOUS)
 
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
@@ -89,10 +91,13 @@ def smallest(
     shift = np.asarray(epsilon, np.float64)
     if law.levels == 1:
         return value(law.truncate(shift[..., None], np.zeros(1)))[..., 0]
+    stride = math.isqrt(law.levels - 1)
     count = int(np.prod(np.broadcast_shapes(records, shift.shape), dtype=int))
-    stride = 1 if count <= _FEW else math.isqrt(law.levels - 1)
-    if count <= _MANY or shift.ndim == 0 or shift.shape[-1] == 1:
-        return _zoomed(value, law, shift, zooms=_ZOOMS if count <= _MANY else 1, stride=stride)
+    if count <= _MANY:
+        return _zoomed(value, law, shift, zooms=_ZOOMS, stride=1 if count <= _FEW else stride)
+    stride = 1 if shift.size * _FEW <= count else stride  # records share the levels of a shift that all of them ask
+    if shift.ndim == 0 or shift.shape[-1] == 1:
+        return _zoomed(value, law, shift, zooms=1, stride=stride)
     columns = [_zoomed(value, law, shift[..., at : at + 1], zooms=1, stride=stride) for at in range(shift.shape[-1])]
     return np.concatenate(columns, axis=-1)
 
@@ -108,20 +113,21 @@ def _zoomed(
     low, high = law.level_range(shift)
     best, beside = np.asarray(np.inf), np.arange(1 - stride, stride)
 
-    def look(places: npt.NDArray[np.intp]) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    def look(places: npt.NDArray[np.intp]) -> FloatArray:
         levels = low[..., None] + (high - low)[..., None] * steps[places]
-        values = value(_truncate(law, shift, levels))
-        return values.min(axis=-1), np.argmin(values, axis=-1)
+        return value(_truncate(law, shift, levels))
 
-    for _ in range(zooms):
-        least, at = look(np.arange(0, law.levels, stride))
-        at = at * stride
+    for zoom in range(zooms):
+        places = np.arange(0, law.levels, stride)
+        values = look(places)
         if stride > 1:
-            around = np.clip(at[..., None] + beside, 0, last)
-            least, near = look(around)
-            at = np.take_along_axis(around, near[..., None], -1)[..., 0]
-        best = np.minimum(best, least)
-        low, high = (low + (high - low) * steps[np.clip(at + step, 0, last)] for step in (-1, 1))
+            places = np.clip(places[np.argmin(values, axis=-1)][..., None] + beside, 0, last)
+            values = look(places)
+        best = np.minimum(best, values.min(axis=-1))
+        if zoom + 1 < zooms:
+            at = np.take_along_axis(np.broadcast_to(places, values.shape), np.argmin(values, axis=-1)[..., None], -1)
+            ends = np.clip(at + np.array([-1, 1]), 0, last)
+            low, high = np.moveaxis(low[..., None] + (high - low)[..., None] * steps[ends], -1, 0)
     return best
 
 

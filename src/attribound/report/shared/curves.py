@@ -46,6 +46,21 @@ class Block:
     stated: dict[float, FloatArray]
     visible: dict[float, FloatArray]
 
+    @classmethod
+    def join(cls, parts: Sequence["Block"]) -> "Block":
+        """All of them as one; their evidence must have the same shape."""
+
+        def together(name: str) -> dict[float, FloatArray]:
+            return {c: np.concatenate([getattr(one, name)[c] for one in parts]) for c in getattr(parts[0], name)}
+
+        return cls(
+            rows=np.concatenate([one.rows for one in parts]),
+            evidence=Evidence.join([one.evidence for one in parts]),
+            draws=np.concatenate([one.draws for one in parts]),
+            stated=together("stated"),
+            visible=together("visible"),
+        )
+
 
 @final
 @dataclass(frozen=True)
@@ -140,9 +155,11 @@ def _reach(blocks: Sequence[Block]) -> float:
     for block in blocks:
         law = block.evidence.law
         halves: FloatArray = law.reach * np.ldexp(1.0, -np.arange(_HALVINGS))
+        halves = halves[2 * halves > best]
         held = (block.evidence.cosine(halves) >= 0).any(axis=0)
-        if not held.any() or 2 * (low := float(halves[held.argmax()])) <= best:
+        if not held.any():
             continue
+        low = float(halves[held.argmax()])
         finer: FloatArray = np.linspace(low, min(2 * low, law.reach), _REFINED, dtype=np.float64)
         last = int(np.flatnonzero((block.evidence.cosine(finer) >= 0).any(axis=0)).max(initial=0))
         best = max(best, float(finer[min(last + 1, _REFINED - 1)]))

@@ -1,11 +1,9 @@
 """A run's records, read once and block by block: what remains is a few numbers per record."""
 
-import contextlib
-import gc
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 
@@ -16,7 +14,9 @@ from attribound.report.shared.curves import Block
 from attribound.report.shared.downloads import DownloadWriter
 from attribound.rounding import exact_text
 from attribound.runs import RunConfig
-from attribound.runs.proved import ProvedRecord, prove_records
+from attribound.runs.families import Family
+from attribound.runs.proved import ProvedBlock, ProvedRecord, prove_blocks, uncollected
+from attribound.runs.store import Store
 from attribound.runs.summary import Tally
 
 _BLOCK = 1000
@@ -41,16 +41,8 @@ class Row:
         return self.label is not None and self.label == self.prediction
 
 
-class _Member(NamedTuple):
-    """One record on its way into a block."""
-
-    row: int
-    record: Record
-    evidence: Evidence
-
-
 def read(
-    records: Iterator[Record | Failure],
+    store: Store,
     config: RunConfig,
     findings: Mapping[int, Finding],
     *,
@@ -59,23 +51,11 @@ def read(
 ) -> "Reader":
     """Read and prove all records; those in the rows to keep can be downloaded, those that are drawn are held whole."""
     reader = Reader(config, kept, findings, drawn=drawn)
-    with _uncollected():
-        while block := list(itertools.islice(records, _BLOCK)):
+    with uncollected():
+        for block in prove_blocks(store.unchecked(), config, name=f" of {store.path}"):
             reader.take(block)
         reader.finish()
     return reader
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the collector of cycles, of which there are none: it would look at all rows again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @final
@@ -88,7 +68,7 @@ class Reader:
     findings: Mapping[int, Finding]
     rows: list[Row] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
-    waiting: dict[object, list[_Member]] = field(default_factory=dict)
+    waiting: dict[object, list[Block]] = field(default_factory=lambda: defaultdict(list))
     downloads: DownloadWriter = field(default_factory=DownloadWriter)
     first: Record | None = None
     drawn: frozenset[int] = frozenset()
@@ -99,41 +79,52 @@ class Reader:
     def __post_init__(self) -> None:
         self.tally = Tally(self.config)
 
-    def take(self, records: Sequence[Record | Failure]) -> None:
+    def take(self, block: ProvedBlock) -> None:
         """Read one block."""
-        for one in prove_records(records, self.config):
-            row = len(self.rows)
+        start, records = len(self.rows), dict[int, Record]()
+        for place, one in enumerate(block.members):
             self.tally.take(one)
             self.rows.append(_row(one))
-            if row in self.kept:
+            if start + place in self.kept:
                 self.downloads.add(one, self.findings)
             if isinstance(one, ProvedRecord):
-                if row in self.drawn:
-                    self.records[row] = one.record
-                self.first = self.first or one.record
-                self.alpha = max(self.alpha, one.record.alpha)
-                self.assumed = self.assumed or one.record.bound.kind == "assumed"
-                self._wait(_Member(row, one.record, one.record.evidence()))
+                records[place] = one.record
+                if start + place in self.drawn:
+                    self.records[start + place] = one.record
+        for record in records.values():
+            self.first = self.first or record
+            self.alpha = max(self.alpha, record.alpha)
+            self.assumed = self.assumed or record.bound.kind == "assumed"
+        for family in (*block.families, *_others(records, block.families)):
+            if family.places:
+                self._wait(_stacked(start, family, [records[at] for at in family.places], self.config.cosines))
 
-    def _wait(self, member: _Member) -> None:
-        """Records are asked a thousand at once: those of one family wait for each other."""
-        family = self.waiting.setdefault(member.evidence.family, [])
-        family.append(member)
-        if len(family) == _BLOCK:
-            self.blocks.append(_stacked(family, self.config.cosines))
-            family.clear()
+    def _wait(self, block: Block) -> None:
+        """Records are asked a thousand at once: those of one kind wait for each other."""
+        waiting = self.waiting[block.evidence.shape]
+        waiting.append(block)
+        if sum(len(one.rows) for one in waiting) >= _BLOCK:
+            self.blocks.append(Block.join(waiting))
+            waiting.clear()
 
     def finish(self) -> None:
         """No more records come."""
-        self.blocks += [_stacked(family, self.config.cosines) for family in self.waiting.values() if family]
+        self.blocks += [Block.join(waiting) for waiting in self.waiting.values() if waiting]
 
 
-def _stacked(members: Sequence[_Member], cosines: Sequence[float]) -> Block:
-    """Records of one family as one block."""
-    known = [one.record for one in members]
+def _others(records: Mapping[int, Record], families: Sequence[Family]) -> list[Family]:
+    """Families of the records, by place, that are in none yet."""
+    alike: dict[object, list[int]] = defaultdict(list)
+    for place in sorted({*records}.difference(*(family.places for family in families))):
+        alike[records[place].evidence().family].append(place)
+    return [Family(places, Evidence.stack([records[at].evidence() for at in places])) for places in alike.values()]
+
+
+def _stacked(start: int, family: Family, known: Sequence[Record], cosines: Sequence[float]) -> Block:
+    """Records of one family as one block; rows are counted from the first of those they were proved with."""
     return Block(
-        rows=np.array([one.row for one in members], np.int64),
-        evidence=Evidence.stack([one.evidence for one in members]),
+        rows=start + np.array(family.places, np.int64),
+        evidence=family.evidence,
         draws=np.array([one.draws for one in known], np.float64)[:, None],
         stated={c: np.array([one.max_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},
         visible={c: np.array([one.max_visible_epsilon.get(exact_text(c), 0.0) for one in known]) for c in cosines},

@@ -205,8 +205,8 @@ def convert(stored: Any) -> ColumnsRecord:
 
 def is_columns(text: str | bytes) -> bool:
     """Whether a stored text says that it is about columns."""
-    data = text.encode() if isinstance(text, str) else text
-    return b'"columns-tolerance"' in data[:200]
+    head = text[:200].encode() if isinstance(text, str) else text[:200]
+    return b'"columns-tolerance"' in head
 
 
 def number_of(cell: Cell, name: str, words: Mapping[str, tuple[str, ...]]) -> float:

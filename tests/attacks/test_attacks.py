@@ -104,7 +104,7 @@ class Lucky(Attack):
 
 
 def test_a_lucky_start_is_no_attack() -> None:
-    """It is half as long as allowed, in a random direction: through few draws it often looked best, and was kept."""
+    """It is half as long as allowed, in a random direction: through few draws it may look best, and it was kept."""
     family = Around(ab.Unit(ab.Saliency(AbsFirst())), 0, torch.full((4,), 0.05))
     problem = make_problem(family, ab.Gaussian(0.01), 0.1, samples=16)
     result = Lucky(steps=1, samples=16, rescore_samples=16, keep_label=False).run(problem)

@@ -23,32 +23,35 @@ from attribound.forests import TreeShap, tolerance
 from attribound.rounding import round_down
 
 OUT = Path(__file__).parents[2] / "results" / "trees-smoothed"
-SAMPLES, ALPHA, REASONS = 2048, 1e-3, 4
-SMOOTHED: dict[str, tuple[str, float, int]] = {
-    "german 0.5": ("german-real", 0.5, 60),
-    "adult 0.1": ("adult-4", 0.1, 40),
-    "adult 0.25": ("adult-4", 0.25, 40),
-    "adult 0.5": ("adult-4", 0.5, 40),
+ALPHA, REASONS = 1e-3, 4
+SMOOTHED: dict[str, tuple[str, float, int, int]] = {
+    "german 0.5": ("german-real", 0.5, 60, 2048),
+    "german 0.5, 8192 draws": ("german-real", 0.5, 60, 8192),
+    "adult 0.1": ("adult-4", 0.1, 40, 2048),
+    "adult 0.25": ("adult-4", 0.25, 40, 2048),
+    "adult 0.5": ("adult-4", 0.5, 40, 2048),
 }
-"""Setting of measure_trees, sigma, rows."""
+"""Setting of measure_trees, sigma, rows, draws."""
 
 
-def measure(setting: dict[str, Any], folder: Path, sigma: float, items: int) -> dict[str, Any]:
+def measure(setting: dict[str, Any], folder: Path, *, sigma: float, items: int, samples: int) -> dict[str, Any]:
     """Certificates of the first rows, and their exact reaches."""
     data = setting["data"](folder)
     with tempfile.TemporaryDirectory() as place:
         model = setting["train"](data, Path(place), depth=setting["depth"], trees=setting["trees"])
     shap, free = TreeShap(model.forest), renamed(freedom(data, setting), data, model.forest)
     field, noise = ab.Unit(ab.TreeShap(model.forest)), ab.Gaussian(sigma, scale=torch.from_numpy(free["scale"]))
-    answers = [row_of(field, noise, shap, free, row) for row in data.held[:items]]
+    answers = [row_of(field, noise, shap, free, row, samples=samples) for row in data.held[:items]]
     return {name: [one[name] for one in answers] for name in answers[0]} | {"sigma": sigma, "rows": len(answers)}
 
 
-def row_of(field: Any, noise: Any, shap: TreeShap, free: dict[str, Any], row: np.ndarray) -> dict[str, float]:
+def row_of(
+    field: Any, noise: Any, shap: TreeShap, free: dict[str, Any], row: np.ndarray, *, samples: int
+) -> dict[str, float]:
     """One row: what noise proves, and what is exact about the plain values."""
     started = time.process_time()
     x = torch.from_numpy(row)
-    cert = ab.certify(field, x, noise=noise, samples=SAMPLES, alpha=ALPHA, reasons=REASONS, seed=0)
+    cert = ab.certify(field, x, noise=noise, samples=samples, alpha=ALPHA, reasons=REASONS, seed=0)
     seconds = time.process_time() - started
     sheet = tolerance(shap, row, seconds=60.0, boxes=10**6, **free)
     return {
@@ -74,10 +77,13 @@ def markdown(results: dict[str, Any]) -> str:
 
 ABOUT = (
     "Made by `python scripts/experiments/measure_smoothed_trees.py --data DIR`. Medians over the first held-out rows.",
-    f"Gaussian noise on the numbers, sigma in standard deviations (in the name); {SAMPLES} draws, alpha {ALPHA:g}.",
+    "Gaussian noise on the numbers, sigma in standard deviations (in the name); 2048 draws unless named, alpha 0.001.",
     "`epsilon(0.8)`: the certified size of a change that keeps cosine 0.8; `first stays first`: the certified size up",
     "to which the first smoothed reason stays first; `exact, plain`: the same about the plain SHAP values, by search.",
-    "150 trees of depth 4, XGBoost. Numbers need not stay whole in German credit.",
+    "150 trees of depth 4, XGBoost. Numbers need not stay whole in German credit. Beyond draws it is the model that",
+    "limits what is certified: on the first 20 applicants, 2048 draws, a learning rate of 0.03 in place of 0.1 raises",
+    "the median epsilon(0.8) from 0.691 to 0.784, `first stays first` from 0.120 to 0.225 and fidelity from 0.959 to",
+    "0.977. An alpha of 0.01 in place of 0.001 gives 0.711, 0.131 and 0.959 there.",
 )
 
 
@@ -93,8 +99,10 @@ def main() -> None:
     for name in [chosen.only] if chosen.only else SMOOTHED:
         if name in results and not chosen.only:
             continue
-        setting, sigma, items = SMOOTHED[name]
-        results[name] = measure(SETTINGS[setting], chosen.data, sigma, chosen.items or items)
+        setting, sigma, items, samples = SMOOTHED[name]
+        wanted = {"sigma": sigma, "items": chosen.items or items, "samples": samples}
+        results[name] = measure(SETTINGS[setting], chosen.data, **wanted)
+        results = {one: results[one] for one in SMOOTHED if one in results}
         path.write_text(json.dumps(results, indent=1) + "\n")
         OUT.with_suffix(".md").write_text(markdown(results))
         print(markdown(results).splitlines()[-1], flush=True)

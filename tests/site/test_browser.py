@@ -28,6 +28,7 @@ SWITCHES = [
 PAGES = (
     "index.html",
     "tutorials/grad-cam.html",
+    "tutorials/photograph.html",
     "theory/index.html",
     "theory/tight-bound.html",
     "api/certify.html",

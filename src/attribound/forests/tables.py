@@ -104,8 +104,11 @@ def split_groups(groups: Sequence[Group], near: Sequence[Cells], most: int) -> l
 
 
 def _present(terms: Terms, near: Sequence[Cells]) -> list[IntArray]:
+    """By asked column, the classes of its alternatives, rising."""
     paths = terms.paths
-    return [np.unique(one[near[column].codes]) for one, column in zip(paths.classes, paths.columns, strict=True)]
+    asked = ((one, near[column].codes) for one, column in zip(paths.classes, paths.columns, strict=True))
+    # Counting small numbers is many times faster than np.unique, and this is asked for every tree and box.
+    return [one[codes] if len(codes) == 1 else np.flatnonzero(np.bincount(one[codes])) for one, codes in asked]
 
 
 def make_tables(groups: Sequence[Group], statement: Statement, near: Sequence[Cells], *, margins: FloatArray) -> Tables:

@@ -198,7 +198,7 @@ def test_a_tabular_run_has_a_gallery_with_names(synthesise, template) -> None:
     assert re.search(r"For \d of 4 inputs \(", page.text)
     features = page.data["details"]["0"]["features"]
     assert features["of"] == 12
-    assert set(features["names"][:2]) == {"blood 0", "blood 11"}
+    assert set(features["names"][:2]) == {"blood 0: -1", "blood 11: 1"}
     assert page.data["details"]["0"]["pictures"] == {}
 
 

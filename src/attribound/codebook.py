@@ -254,8 +254,11 @@ def _learned(cells: Any) -> Column:
         numbers = np.asarray(cells.astype("float64"))
     except (TypeError, ValueError):
         return Column()
-    deviation = float(np.nanstd(numbers)) if np.isfinite(numbers).any() else 0.0
-    return Column(scale=deviation, fixed=deviation == 0, whole=getattr(cells.dtype, "kind", "") in "iub")
+    known = numbers[np.isfinite(numbers)]
+    deviation = float(np.std(known)) if known.size else 0.0
+    # pandas makes fractions of whole numbers where some are missing.
+    whole = known.size < numbers.size and bool((known == np.round(known)).all())
+    return Column(scale=deviation, fixed=deviation == 0, whole=whole or getattr(cells.dtype, "kind", "") in "iub")
 
 
 def _column(name: str, entry: Any) -> Column:

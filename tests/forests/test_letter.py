@@ -121,12 +121,14 @@ def test_a_frame_teaches_a_codebook() -> None:
         "age": np.array([30, 50, 40]),
         "pay": np.array([1.5, 1.5, np.nan]),
         "home": np.array(["own", "rent", "own"]),
+        "since": np.array([3.0, np.nan, 5.0]),
     }
     frame = type("F", (), {"columns": list(columns), "__getitem__": lambda self, name: columns[name]})()
     book = Codebook.learn(frame)
     assert (book["job"].words, book["age"].whole, book["pay"].whole) == (("none", "skilled"), True, False)
     assert (book["age"].scale, book["pay"].fixed) == (pytest.approx(np.std([30, 50, 40])), True)
     assert book["home"] == Column()
+    assert book["since"] == Column(scale=1.0, whole=True), "whole numbers that pandas made fractions of"
 
 
 # --- the codebook steers the search

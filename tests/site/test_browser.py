@@ -31,6 +31,7 @@ PAGES = (
     "tutorials/photograph.html",
     "theory/index.html",
     "theory/tight-bound.html",
+    "theory/trees.html",
     "api/certify.html",
     "compare.html",
     "faq.html",

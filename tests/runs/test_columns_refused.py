@@ -69,7 +69,7 @@ def test_options_that_do_not_fit(work, tmp_path, capsys, words):
 
 
 def test_units_that_do_not_fit(work, tmp_path, capsys):
-    wrong = {"[1]": "a JSON file of units", '{"age": 1}': "states no unit of 'amount'", '{"colour": 1}': "no column of"}
+    wrong = {"[1]": "a JSON file of units", '{"age": 1}': "states no unit of 'amount'", '{"colour": 1}': "not a column"}
     zero = json.dumps(dict.fromkeys(NAMES, 1.0) | {"age": 0})
     for text, line in {**wrong, zero: "the column 'age' has unit 0: say that it does not move, --fixed age"}.items():
         (tmp_path / "units.json").write_text(text)

@@ -104,11 +104,11 @@ def test_nobody_can_know_which_records_are_sampled_again(run, monkeypatch) -> No
     """Each of six is among three with probability 1/2; that one never is in 40 checks has probability 6e-12."""
     seen = set()
 
-    def noted(store: Store, item: int, opener: Opener) -> Again:
+    def noted(checking: object, item: int, part: str) -> Again:
         seen.add(item)
         return Again([], [])
 
-    monkeypatch.setattr(check, "_sampled_again", noted)
+    monkeypatch.setattr(check._Certificates, "again", noted)
     for _ in range(40):
         assert check_run(run, resample=3).resampled == 3
     assert seen == set(range(ITEMS))

@@ -47,7 +47,7 @@ def test_who_what_how(certified, tmp_path) -> None:
         "Signature",
         *CLAUSES,
         "proof (certified): ",
-        "no statement of conformity",
+        "nor a statement of conformity",
         "No attack was made in this run",
     ):
         assert words in page.text, words

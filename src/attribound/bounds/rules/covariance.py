@@ -55,11 +55,11 @@ class Covariance(Rule):
             """The sine times kappa."""
             with np.errstate(divide="ignore", invalid="ignore"):
                 kept = 1 - cut.missing
-                missing, deviation = cut.missing / kept, cut.deviation / kept
-            return missing + spread * np.where(np.isnan(deviation), np.inf, deviation)
+                total = cut.missing / kept + spread * (cut.deviation / kept)
+            return np.where(np.isnan(total), np.inf, total)
 
         longest = smallest(lengthened, evidence.law, epsilon, kappa.shape)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # nan, of no length at all, is not below 1: vacuous
             worst = longest / kappa * (1 + 1e-12)  # a root follows: it magnifies rounding
         return np.where(worst < 1, np.sqrt(np.maximum((1 - worst) * (1 + worst), 0.0)), VACUOUS)
 

@@ -143,7 +143,8 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
     drawn = sorted(dict.fromkeys([*sorted(attacked), *pictured]), key=lambda row: row not in attacked)[:MOST_DETAILS]
     kept = _kept(len(place), [*attacked, *drawn])
     drawn = sorted(drawn) or kept[:MOST_DETAILS]
-    reader = read(store, config, findings, kept=frozenset(kept), drawn=frozenset(drawn))
+    name = f" of {store.path}"
+    reader = read(store.unchecked(), config, findings, kept=frozenset(kept), drawn=frozenset(drawn), name=name)
     proofs = prove(reader.blocks, len(reader.rows), config.cosines, frozenset(drawn))
     rows = _derived(reader.rows, proofs)
     summary = reader.tally.summary(config, list(findings.values()), chance_level(store))

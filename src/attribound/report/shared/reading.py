@@ -1,7 +1,7 @@
 """A run's records, read once and block by block: what remains is a few numbers per record."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -16,7 +16,6 @@ from attribound.rounding import exact_text
 from attribound.runs import RunConfig
 from attribound.runs.families import Family
 from attribound.runs.proved import ProvedBlock, ProvedRecord, prove_blocks, uncollected
-from attribound.runs.store import Store
 from attribound.runs.summary import Tally
 
 _BLOCK = 1000
@@ -42,17 +41,18 @@ class Row:
 
 
 def read(
-    store: Store,
+    records: Iterable[Record | Failure],
     config: RunConfig,
     findings: Mapping[int, Finding],
     *,
     kept: frozenset[int],
     drawn: frozenset[int],
+    name: str = "",
 ) -> "Reader":
     """Read and prove all records; those in the rows to keep can be downloaded, those that are drawn are held whole."""
     reader = Reader(config, kept, findings, drawn=drawn)
     with uncollected():
-        for block in prove_blocks(store.unchecked(), config, name=f" of {store.path}"):
+        for block in prove_blocks(records, config, name=name):
             reader.take(block)
         reader.finish()
     return reader

@@ -166,6 +166,8 @@ def _change(book: "Codebook", name: str, before: float, after: float) -> str:
     column, title = book[name], book.title(name)
     if column.words:
         return f'{title} "{column.text(after)}" instead of "{column.text(before)}"'
+    if column.text(after) == column.text(before):
+        return f"{title} just {'above' if after > before else 'below'} {column.text(before)}"
     way = column.more if after > before else column.less
     if not way or math.isnan(before) or math.isnan(after):
         return f"{title} {column.text(after)} instead of {column.text(before)}"

@@ -33,8 +33,7 @@ kernels: $(READY)
 # The core rooms without the slow tests: while editing.
 quick: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/bounds tests/fields tests/sampling tests/certificates/test_record.py \
-	  tests/certificates/test_certificate.py tests/test_house.py tests/test_imports.py tests/test_checks.py tests/test_rounding.py \
-	  tests/test_files.py tests/test_noise.py tests/test_randomness.py
+	  tests/certificates/test_certificate.py tests/test_house.py tests/test_checks.py tests/test_rounding.py tests/test_noise.py
 
 # 120,000 exact cases in seconds, then five times CI's sampled and attacked ones; CI runs a small part of both.
 soundness: $(READY)

@@ -27,9 +27,11 @@ ALPHA, REASONS = 1e-3, 4
 SMOOTHED: dict[str, tuple[str, float, int, int]] = {
     "german 0.5": ("german-real", 0.5, 60, 2048),
     "german 0.5, 8192 draws": ("german-real", 0.5, 60, 8192),
+    "german 0.5, 32768 draws": ("german-real", 0.5, 60, 32768),
     "adult 0.1": ("adult-4", 0.1, 40, 2048),
     "adult 0.25": ("adult-4", 0.25, 40, 2048),
     "adult 0.5": ("adult-4", 0.5, 40, 2048),
+    "adult 0.5, 8192 draws": ("adult-4", 0.5, 40, 8192),
 }
 """Setting of measure_trees, sigma, rows, draws."""
 

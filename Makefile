@@ -25,7 +25,7 @@ slow: $(READY)
 
 # What another processor computes: certificates and sampling with torch's plain kernels, stored numbers with AVX2's too.
 kernels: $(READY)
-	ONEDNN_MAX_CPU_ISA=SSE41 ATEN_CPU_CAPABILITY=default $(BIN)/python -m pytest -n 2 -m "not slow" \
+	ONEDNN_MAX_CPU_ISA=SSE41 ATEN_CPU_CAPABILITY=default $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" \
 	  tests/certificates tests/sampling tests/regression tests/paper/test_survey.py
 	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(BIN)/python -m pytest -n 2 -m "not slow" \
 	  tests/regression tests/paper/test_survey.py

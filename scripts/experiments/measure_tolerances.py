@@ -189,6 +189,7 @@ def tabulated(path: Path) -> dict[str, Any]:
         found = summary.to_json()
         found["samples"] = store.config.samples
         found["config"] |= {key: _named(found["config"][key]) for key in ("model", "data")}
+        found["config"]["maps"] = [_named(one) for one in found["config"]["maps"]]
     for name, change in found["changes"].items():
         change |= {"bytes": max(sizes.get(name, [0])), "seconds": median(seconds.get(name, [0.0]))}
     return found

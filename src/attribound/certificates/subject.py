@@ -57,3 +57,10 @@ class Subject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def called(item: int | str, name: str = "") -> str:
     """An input as people know it: its number, and its name if it has one."""
     return f"item {item} ({name})" if name else f"item {item}"
+
+
+def paired(items: tuple[int, int], name: str = "") -> str:
+    """An input of two runs: its number, or its two, and its name if it has one."""
+    first, second = items
+    numbers = str(first) if first == second else f"{first} / {second}"
+    return f"{numbers} ({name})" if name else numbers

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from attribound.certificates.subject import paired
 from attribound.errors import StoredDataError
 from attribound.runs.columns_proved import ProvedColumns, prove_columns
 from attribound.runs.config import RunConfig
@@ -53,9 +54,7 @@ class RowPair:
     @property
     def number(self) -> str:
         """The row's number, or its two, and its name if it has one."""
-        first, second = self.items
-        numbers = str(first) if first == second else f"{first} / {second}"
-        return f"{numbers} ({self.input})" if self.input else numbers
+        return paired(self.items, self.input)
 
     @property
     def note(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal, final
 from attribound import checks as check
 from attribound.bounds.drift import cosine_interval
 from attribound.certificates.record import shown_claims
+from attribound.certificates.subject import paired
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, round_down, round_up
 from attribound.runs.config import RunConfig
@@ -54,9 +55,7 @@ class Pair:
     @property
     def number(self) -> str:
         """The input's number, or its two, and its name if it has one."""
-        first, second = self.items
-        numbers = str(first) if first == second else f"{first} / {second}"
-        return f"{numbers} ({self.input})" if self.input else numbers
+        return paired(self.items, self.input)
 
     @property
     def shown(self) -> str:

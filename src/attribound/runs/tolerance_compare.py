@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from attribound.certificates.subject import called
+from attribound.certificates.subject import paired
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text
 from attribound.runs.config import RunConfig
@@ -49,8 +49,8 @@ class ReachPair:
 
     @property
     def number(self) -> str:
-        """The input's number, or both."""
-        return str(self.items[0]) if self.items[0] == self.items[1] else f"{self.items[0]} / {self.items[1]}"
+        """The input's number, or its two, and its name if it has one."""
+        return paired(self.items, self.input)
 
     @property
     def shown(self) -> tuple[str, str]:
@@ -70,7 +70,7 @@ class ReachPair:
         """In words."""
         before, after = self.shown
         found = f"; {self.note}" if self.note else ""
-        where = f"{called(self.number, self.input)}, {self.change} at {self.cosine}"
+        where = f"item {self.number}, {self.change} at {self.cosine}"
         return f"{where}: {before} -> {after} {self.unit}{found}"
 
 

@@ -23,7 +23,7 @@ def write_page(found: ReachComparison, out: Path) -> Path:
     text = fill(
         "drift/templates/reaches.html",
         found=found,
-        rows=[{"pair": pair, "input": _name(pair), "bars": _bars(pair)} for pair in ordered[:MOST_ROWS]],
+        rows=[{"pair": pair, "input": pair.number, "bars": _bars(pair)} for pair in ordered[:MOST_ROWS]],
         left=max(len(ordered) - MOST_ROWS, 0),
         facts=_facts(found),
     )
@@ -35,16 +35,12 @@ def markdown(found: ReachComparison) -> str:
     first, *rest = found.sentences
     heads = ["input", "change", "cosine", "before", "after", "unit", "verdict", "note"]
     rows = [
-        [_name(pair), pair.change, pair.cosine, *pair.shown, pair.unit, pair.verdict, pair.note]
+        [pair.number, pair.change, pair.cosine, *pair.shown, pair.unit, pair.verdict, pair.note]
         for pair in found.ordered
     ]
     parts = ["## Reach of explanations", f"**{escaped(first)}**", "\n".join(f"- {escaped(line)}" for line in rest)]
     more = [f"... and {len(rows) - _MOST_LINES} more."] if len(rows) > _MOST_LINES else []
     return "\n\n".join([*parts, table(heads, rows[:_MOST_LINES]), *more]) + "\n"
-
-
-def _name(pair: ReachPair) -> str:
-    return f"{pair.number} ({pair.input})" if pair.input else pair.number
 
 
 def _bars(pair: ReachPair) -> list[Bar]:

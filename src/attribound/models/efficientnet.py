@@ -56,8 +56,10 @@ class MBConv(nn.Module):
         if self.expands:
             self._expand_conv = nn.Conv2d(before, width, 1, bias=False)
             self._bn0 = nn.BatchNorm2d(width, _EPS)
-        self.pad = SamePadding(kernel, stride)
-        self._depthwise_conv = nn.Conv2d(width, width, kernel, stride, groups=width, bias=False)
+        even = stride == 1  # then both sides get the same zeros, and the convolution adds them without a copy
+        self.pad = nn.Identity() if even else SamePadding(kernel, stride)
+        zeros = kernel // 2 if even else 0
+        self._depthwise_conv = nn.Conv2d(width, width, kernel, stride, zeros, groups=width, bias=False)
         self._bn1 = nn.BatchNorm2d(width, _EPS)
         self._project_conv = nn.Conv2d(width, after, 1, bias=False)
         self._bn2 = nn.BatchNorm2d(after, _EPS)

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import final
@@ -14,11 +14,12 @@ from attribound.attacks.view import View
 from attribound.bounds.laws import LAWS
 from attribound.certification.certifier import Certifier
 from attribound.fields import GradCAM, IntegratedGradients, Unit
+from attribound.fields.base import forward
 from attribound.metrics import certified_grid_pointing_game, grid_pointing_game, make_grid
 from attribound.noise import Gaussian, Noise, NoiseOf, UniformBall
 from attribound.paper.experiment import Experiment, Numbers, Piece
 from attribound.paper.published import GRIDPG
-from attribound.paper.settings import OF_LOGITS, Settings, predicted
+from attribound.paper.settings import OF_LOGITS, OF_PROBABILITIES, Settings, predicted
 from attribound.paper.table import Table, kept, mean_interval, number
 from attribound.randomness import Purpose, stream
 from attribound.sampling import Around
@@ -31,6 +32,10 @@ HOT, EPSILON = 0.25, 0.05
 """One cell of a 2 x 2 grid is a quarter of the map: the hottest quarter is what should lie in it."""
 _VOTES = 64
 """Draws of a certificate for each draw of a smoothed IG, which takes 16 gradients of a larger map."""
+PATH, ROWS = 16, 4
+"""Points on IG's path; points that go through the model at once."""
+FEWER = 4
+"""Few draws blur a map, which pulls GridPG to chance: it is measured with a fourth of the draws too."""
 
 
 @final
@@ -41,8 +46,11 @@ class GridPg(Experiment):
     data, items, samples, quick_items, quick_samples = "photos?size=32", 20, 16, 1, 2
 
     def pieces(self, settings: Settings) -> dict[str, Piece]:
-        """All grids, smoothed; with the paper's ball too, or, for the shipped model, certified: else too dear."""
+        """All grids, smoothed; with the paper's ball too, or, for the shipped model, certified: else too expensive."""
         about = settings.about(settings.model or MODEL, sigma=SIGMA)
+        if settings.method == "ig-random":
+            about |= {**settings.explains, "radius": RADIUS, "fewer": FEWER}
+            return {self.name: Piece(self.name, about, lambda: _measure_random(settings))}
         smoothed = Piece(self.name, about, lambda: _measure(settings, _noises))
         if settings.model is not None:
             ball = Piece("ball", {**about, "radius": RADIUS}, lambda: _measure(settings, _ball))
@@ -69,7 +77,17 @@ class GridPg(Experiment):
         ]
         if (proved := numbers.get("certified")) is not None:
             rows, notes = [*rows, *_proved_rows(proved)], [*notes, _proved_note(settings, proved)]
-        return Table(self.title, ["map", "ours", "paper's"], rows, [*notes, OF_LOGITS])
+        if settings.method == "ig-random":
+            notes = [*notes, _RANDOM]
+        explained = OF_LOGITS if settings.output == "logit" else OF_PROBABILITIES
+        return Table(self.title, ["map", "ours", "paper's"], rows, [*notes, explained])
+
+
+_RANDOM = (
+    f"Each draw of the noise takes one of {PATH} points of the path: the mean over noise and path is the smoothed map. "
+    f"Few draws blur a map, which pulls GridPG to chance: compare the rows with 1/{FEWER} of the draws. IG itself and the "
+    f"small ball, which adds hardly any noise to a pixel, take {PATH} points."
+)
 
 
 def _by_grid(values: list[float]) -> list[float]:
@@ -110,6 +128,45 @@ def _measure(settings: Settings, noises: Callable[[int], Mapping[str, Noise | No
                 values = view.map(stream(Purpose.FIGURE, settings.seed, item)).view_as(grid)
                 shares[name].append(grid_pointing_game(values, position, 2))
     return {name: kept(values) for name, values in shares.items()}
+
+
+def _measure_random(settings: Settings) -> dict[str, list[float]]:
+    """As `_measure`, with one point of the path per draw; the four classes of a grid share draws and forward passes."""
+    network = settings.network(settings.model or MODEL)
+    shares: dict[str, list[float]] = defaultdict(list)
+    for item, images in enumerate(_grids(settings, network)):
+        grid, targets = make_grid(images), [predicted(network, image) for image in images]
+        for name, noise in {**_noises(grid.numel()), **_ball(grid.numel())}.items():
+            draws = PATH * (max(settings.samples // PATH, 1) if name in LAWS else 1)
+            generator = stream(Purpose.FIGURE, settings.seed, item)
+            total = torch.zeros(len(images), *grid.shape, dtype=torch.float64)
+            for done, part in _integrands(settings, network, grid, targets, noise, draws, generator):
+                total += part
+                if done == draws or (done * FEWER == draws and done % PATH == 0):
+                    label = name if done == draws else f"{name}, 1/{FEWER} of the draws"
+                    shares[label] += [grid_pointing_game(one, place, 2) for place, one in enumerate(total)]
+    return {name: kept(values) for name, values in shares.items()}
+
+
+def _integrands(
+    settings: Settings,
+    network: torch.nn.Module,
+    grid: torch.Tensor,
+    targets: Sequence[int],
+    noise: Noise | None,
+    draws: int,
+    generator: torch.Generator,
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """Batch by batch: draws so far, and the batch's sum of z * grad f(t z), one for each target; baseline black."""
+    positions = (torch.arange(draws) % PATH + 0.5) / PATH
+    for done, part in zip(range(ROWS, draws + ROWS, ROWS), positions.split(ROWS), strict=False):
+        batch = grid.expand(len(part), *grid.shape)
+        moved = batch if noise is None else noise.onto(batch, generator)
+        points = (part.view(-1, 1, 1, 1) * moved).requires_grad_(True)
+        logits = forward(network, points).double()
+        outputs = logits if settings.output == "logit" else logits.softmax(dim=1)
+        slopes = [torch.autograd.grad(outputs[:, one].sum(), points, retain_graph=True)[0] for one in targets]
+        yield done, torch.stack([(moved * slope).double().sum(dim=0) for slope in slopes])
 
 
 def _certify(settings: Settings) -> dict[str, list[float]]:

@@ -85,8 +85,8 @@ class GridPg(Experiment):
 
 _RANDOM = (
     f"Each draw of the noise takes one of {PATH} points of the path: the mean over noise and path is the smoothed map. "
-    f"Few draws blur a map, which pulls GridPG to chance: compare the rows with 1/{FEWER} of the draws. IG itself and the "
-    f"small ball, which adds hardly any noise to a pixel, take {PATH} points."
+    f"Few draws blur a map, which pulls GridPG to chance: compare the rows with 1/{FEWER} of the draws. IG itself takes "
+    f"{PATH} points, and so does the small ball, which adds hardly any noise to a pixel."
 )
 
 

@@ -104,10 +104,11 @@ def test_draws_of_a_random_path_come_at_every_point_as_often(sample, papers) -> 
 
 
 def test_few_draws_are_measured_beside_all(papers) -> None:
-    settings = replace(papers, attribution="ig-random", samples=64, data="photos?size=32")
+    settings = replace(papers, attribution="ig-random", items=2, samples=64, data="photos?size=32")
     table = conduct(EXPERIMENTS["gridpg"], settings)
     names = ["IG", "uniform, 1/4 of the draws", "uniform", "gaussian, 1/4 of the draws", "gaussian", BALL]
     assert [row[0] for row in table.rows] == names
+    assert table.notes[0].startswith("1 grids")  # the data have no second
     assert table.notes[-1] == "Maps explain the softmax of the predicted class, as in the paper."
     whole = conduct(EXPERIMENTS["gridpg"], replace(settings, samples=16))
     assert [row[0] for row in whole.rows] == ["IG", "uniform", "gaussian", BALL]

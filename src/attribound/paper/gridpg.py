@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import torch
 
@@ -45,12 +45,12 @@ class GridPg(Experiment):
     name, title = "gridpg", "GridPG of IG, Gaussian and uniformly smoothed IG"
     data, items, samples, quick_items, quick_samples = "photos?size=32", 20, 16, 1, 2
 
-    def pieces(self, settings: Settings) -> dict[str, Piece]:
+    def pieces(self, settings: Settings) -> dict[str | int, Piece]:
         """All grids, smoothed; with the paper's ball too, or, for the shipped model, certified: else too expensive."""
         about = settings.about(settings.model or MODEL, sigma=SIGMA)
         if settings.method == "ig-random":
-            about |= {**settings.explains, "radius": RADIUS, "fewer": FEWER}
-            return {self.name: Piece(self.name, about, lambda: _measure_random(settings))}
+            about |= {**settings.explains, "items": None, "radius": RADIUS, "fewer": FEWER}
+            return {number: _grid_piece(settings, about, number) for number in range(settings.items)}
         smoothed = Piece(self.name, about, lambda: _measure(settings, _noises))
         if settings.model is not None:
             ball = Piece("ball", {**about, "radius": RADIUS}, lambda: _measure(settings, _ball))
@@ -60,7 +60,7 @@ class GridPg(Experiment):
 
     def table(self, settings: Settings, numbers: Numbers) -> Table:
         """Mean share of positive attribution in the right cell."""
-        shares = {**numbers[self.name], **numbers.get("ball", {})}
+        shares = _joined(numbers) if settings.method == "ig-random" else numbers[self.name] | numbers.get("ball", {})
         rows = [[name, mean_interval(_by_grid(values)), number(GRIDPG.get(name))] for name, values in shares.items()]
         network = Path(settings.model or MODEL).stem
         notes = [
@@ -85,9 +85,20 @@ class GridPg(Experiment):
 
 _RANDOM = (
     f"Each draw of the noise takes one of {PATH} points of the path: the mean over noise and path is the smoothed map. "
-    f"Few draws blur a map, which pulls GridPG to chance: compare the rows with 1/{FEWER} of the draws. IG itself takes "
-    f"{PATH} points, and so does the small ball, which adds hardly any noise to a pixel."
+    f"Few draws blur a map, which pulls GridPG to chance: compare the rows with 1/{FEWER} of the draws. IG itself and "
+    f"the small ball, which adds hardly any noise to a pixel, take {PATH} points."
 )
+
+
+def _grid_piece(settings: Settings, about: dict[str, Any], item: int) -> Piece:
+    """One grid with one point of the path per draw: a piece of its own, so that more grids can follow."""
+    return Piece(f"grid{item}", {**about, "grid": item}, lambda: _measure_random(settings, item))
+
+
+def _joined(numbers: Numbers) -> dict[str, list[float]]:
+    """The shares of all grids by map; data may have fewer grids than were asked for."""
+    grids = [grid for grid in numbers.values() if grid]
+    return {name: [share for grid in grids for share in grid[name]] for name in grids[0]}
 
 
 def _by_grid(values: list[float]) -> list[float]:
@@ -130,22 +141,24 @@ def _measure(settings: Settings, noises: Callable[[int], Mapping[str, Noise | No
     return {name: kept(values) for name, values in shares.items()}
 
 
-def _measure_random(settings: Settings) -> dict[str, list[float]]:
+def _measure_random(settings: Settings, item: int) -> dict[str, list[float]]:
     """As `_measure`, with one point of the path per draw; the four classes of a grid share draws and forward passes."""
     network = settings.network(settings.model or MODEL)
-    shares: dict[str, list[float]] = defaultdict(list)
-    for item, images in enumerate(_grids(settings, network)):
-        grid, targets = make_grid(images), [predicted(network, image) for image in images]
-        for name, noise in {**_noises(grid.numel()), **_ball(grid.numel())}.items():
-            draws = PATH * (max(settings.samples // PATH, 1) if name in LAWS else 1)
-            generator = stream(Purpose.FIGURE, settings.seed, item)
-            total = torch.zeros(len(images), *grid.shape, dtype=torch.float64)
-            for done, part in _integrands(settings, network, grid, targets, noise, draws, generator):
-                total += part
-                if done == draws or (done * FEWER == draws and done % PATH == 0):
-                    label = name if done == draws else f"{name}, 1/{FEWER} of the draws"
-                    shares[label] += [grid_pointing_game(one, place, 2) for place, one in enumerate(total)]
-    return {name: kept(values) for name, values in shares.items()}
+    grids = _grids(replace(settings, items=item + 1), network)
+    if item >= len(grids):
+        return {}
+    grid, targets = make_grid(grids[item]), [predicted(network, image) for image in grids[item]]
+    shares: dict[str, list[float]] = {}
+    for name, noise in {**_noises(grid.numel()), **_ball(grid.numel())}.items():
+        draws = PATH * (max(settings.samples // PATH, 1) if name in LAWS else 1)
+        generator = stream(Purpose.FIGURE, settings.seed, item)
+        total = torch.zeros(len(targets), *grid.shape, dtype=torch.float64)
+        for done, part in _integrands(settings, network, grid, targets, noise, draws, generator):
+            total += part
+            if done == draws or (done * FEWER == draws and done % PATH == 0):
+                label = name if done == draws else f"{name}, 1/{FEWER} of the draws"
+                shares[label] = kept(grid_pointing_game(one, place, 2) for place, one in enumerate(total))
+    return shares
 
 
 def _integrands(

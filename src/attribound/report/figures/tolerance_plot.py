@@ -45,9 +45,9 @@ def plot_sheet(sheet: Sheet, image: plots.Array | None = None, *, cosine: float 
     if image is None:
         axes = figure.subplots()
     else:
-        pictures, bars = figure.subfigures(1, 2, width_ratios=(1.0, 3.6))
-        plots.draw_explained(pictures.subplots(2, 1), image, sheet.plain, sheet.method)
-        axes = bars.subplots()
+        halves: Any = figure.subfigures(1, 2, width_ratios=(1.0, 3.6))
+        plots.draw_explained(halves[0].subplots(2, 1), image, sheet.plain, sheet.method)
+        axes = halves[1].subplots()
     _draw_bars(axes, [sheet[name].record for name in sheet], asked)
     return figure
 

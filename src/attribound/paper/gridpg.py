@@ -15,6 +15,7 @@ from attribound.bounds.laws import LAWS
 from attribound.certification.certifier import Certifier
 from attribound.fields import GradCAM, IntegratedGradients, Unit
 from attribound.fields.base import forward
+from attribound.fields.families import noisy
 from attribound.metrics import certified_grid_pointing_game, grid_pointing_game, make_grid
 from attribound.noise import Gaussian, Noise, NoiseOf, UniformBall
 from attribound.paper.experiment import Experiment, Numbers, Piece
@@ -173,8 +174,7 @@ def _integrands(
     """Batch by batch: draws so far, and the batch's sum of z * grad f(t z), one for each target; baseline black."""
     positions = (torch.arange(draws) % PATH + 0.5) / PATH
     for done, part in zip(range(ROWS, draws + ROWS, ROWS), positions.split(ROWS), strict=False):
-        batch = grid.expand(len(part), *grid.shape)
-        moved = batch if noise is None else noise.onto(batch, generator)
+        moved = grid.expand(len(part), *grid.shape) if noise is None else noisy(grid, noise, len(part), generator)
         points = (part.view(-1, 1, 1, 1) * moved).requires_grad_(True)
         logits = forward(network, points).double()
         outputs = logits if settings.output == "logit" else logits.softmax(dim=1)

@@ -21,11 +21,13 @@ NAMES = [
     "train_loop",
     "run_overhead",
     "engines",
+    "table_rows",
     "bulk",
     "show_run",
     "report_page",
     "imagenet_draw",
     "kept_memory",
+    "half_precision",
 ]
 
 

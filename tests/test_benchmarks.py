@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bare_loop, everything_at_once
+from benchmarks import bare_loop, bulk, everything_at_once
 from benchmarks.__main__ import NAMES, main
 from benchmarks.figure import Figure
 from benchmarks.page import page, source_hash
@@ -69,3 +69,16 @@ def test_the_hash_sees_names_and_content_and_no_compiled_files(tmp_path: Path) -
     first = hashed({"a.py": "1", "b/c.py": "2"})
     assert hashed({"b/c.py": "2", "a.py": "1", "__pycache__/a.pyc": "x"}) == first
     assert len({first, hashed({"a.py": "1", "b/c.py": "3"}), hashed({"a.py": "1", "c.py": "2"})}) == 3
+
+
+def test_the_page_of_many_records_keeps_what_others_measured() -> None:
+    few, many = (
+        bulk.section(count, 1.0, ["| show | 1.0 | 2 |"], "ab", f"{count} show") for count in (100_000, 1_000_000)
+    )
+    page_of_both = bulk.with_section(bulk.with_section("", many), few)
+    assert page_of_both.index("# 100,000 records") < page_of_both.index("# 1,000,000 records")
+    newer = bulk.section(100_000, 1.0, ["| show | 3.0 | 2 |"], "cd", "100000 show")
+    replaced = bulk.with_section(page_of_both, newer)
+    assert replaced.count("# 100,000 records") == 1
+    assert "| show | 3.0 | 2 |" in replaced
+    assert many.strip() in replaced

@@ -116,12 +116,7 @@ class Captum(Field):
         )  # NoiseTunnel holds another method
 
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """The method's own attribution of the batch."""
         refuse_graph(self, create_graph)

@@ -166,17 +166,8 @@ class RowByRow(Wrapper):
         super().__init__(base)
         self.stated = base.stated
 
-    def around(self, base: Field) -> "RowByRow":
-        """Another field, row by row."""
-        return RowByRow(base)
-
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """The maps of each row alone."""
         targets = torch.as_tensor(target).expand(len(inputs)).tolist()

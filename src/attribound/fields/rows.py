@@ -147,7 +147,7 @@ def _alike(together: Tensor, alone: Tensor, tolerance: float) -> bool:
 def _row_by_row(field: F) -> F:
     """The field with its innermost method computed one row at a time, or, where rows come in blocks, one point."""
     if isinstance(field, Wrapper):
-        return field.around(_row_by_row(field.base))  # type: ignore[return-value]
+        return field.around(_row_by_row(field.base))
     if field.block == 1:
         return RowByRow(field)  # type: ignore[return-value]
     if not isinstance(field, IntegratedGradients):

@@ -138,7 +138,7 @@ class Repeated:
 def spread(command: Command) -> Command:
     """The command with an option for every field of those of its arguments that are groups."""
     for name, one in inspect.signature(command).parameters.items():
-        if dataclasses.is_dataclass(group := one.annotation):
+        if isinstance(group := one.annotation, type) and dataclasses.is_dataclass(group):
             kinds = get_type_hints(group, include_extras=True)
             options = [option(field.name, kinds[field.name], field.default) for field in dataclasses.fields(group)]
             command = instead(command, name, options, group)

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
+import msgspec
+
 from attribound.attacks import Direct
 from attribound.bounds.laws import LAWS, Normal
 from attribound.certificates.certificate import Certificate
@@ -143,23 +145,8 @@ def photos(
 
 def everyday(config: RunConfig, changes: tuple[str, ...]) -> RunConfig:
     """How far the first image of a run may change, the plain map being asked."""
-    return RunConfig(
-        model=config.model,
-        arch=config.arch,
-        data=config.data,
-        attribution=config.attribution,
-        maps=config.maps,
-        precision=config.precision,
-        changes=changes,
-        noise="",
-        epsilons=(),
-        cosines=(0.8,),
-        samples=_SHEET_SAMPLES,
-        alpha=config.alpha,
-        items=1,
-        pictures=1,
-        seed=config.seed,
-    )
+    asked = {"changes": changes, "noise": "", "epsilons": (), "cosines": (0.8,), "asked": {}}
+    return msgspec.structs.replace(config, **asked, samples=_SHEET_SAMPLES, items=1, pictures=1)
 
 
 @limited(1)

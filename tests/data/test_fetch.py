@@ -186,7 +186,7 @@ def test_a_wheel_is_downloaded_without_running_anything(tmp_path, monkeypatch) -
     """pip is asked for this one wheel: no dependencies, no source packages, the same file on every machine."""
     pip = tmp_path / "bin" / "pip"
     pip.parent.mkdir()
-    wheel(tmp_path / "it.whl", {f"foolbox/data/{stored}": stored.encode() for stored in imagenet_photos._FILES})
+    wheel(tmp_path / "it.whl", {stored: stored.rpartition("/")[2].encode() for stored in imagenet_photos._FILES})
     pip.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\ncp {tmp_path}/it.whl partial/\n')
     pip.chmod(pip.stat().st_mode | stat.S_IEXEC)
     monkeypatch.setenv("PATH", f"{pip.parent}{os.pathsep}{os.environ['PATH']}")

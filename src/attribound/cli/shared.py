@@ -15,6 +15,7 @@ from attribound.cli.choices import EngineName, OutputName, PrecisionName, defaul
 
 if TYPE_CHECKING:
     from attribound.certification.reopen import Opener
+    from attribound.fields.base import Field, Model
 
 Command = Callable[..., None]
 
@@ -74,6 +75,15 @@ class Method:
 
         method = default_attribution(model) if self.attribution is None else self.attribution
         return vars(self) | {"attribution": method, "maps": tuple(self.maps or default_maps(method))}
+
+    def field(self, network: "Model", model: str, units: tuple[float, ...] | None) -> "Field":
+        """The field of a model that was loaded; `model` is its name, `units` those of the features."""
+        from attribound.fields import make_field
+        from attribound.fields.precision import in_precision
+
+        chosen = self.of(model)
+        plain = make_field(network, chosen["attribution"], self.bound, maps=chosen["maps"], units=units)
+        return in_precision(plain, self.precision)
 
 
 @final

@@ -175,8 +175,6 @@ def tune(
     from attribound.certification.suspicions import check_columns
     from attribound.cli import console
     from attribound.data import fitted, open_data
-    from attribound.fields import make_field
-    from attribound.fields.precision import in_precision
     from attribound.files import check_target
     from attribound.models import Denoised, load_denoiser, load_model
     from attribound.noise import units_of
@@ -184,13 +182,10 @@ def tune(
     if level and min(level) <= 0:
         raise ArgumentError(f"expected every --level > 0, got {min(level):g}")
     target, source = None if out is None else check_target(out), open_data(data)
-    method, say = explained.of(model), console.say(quiet=as_json)
+    say = console.say(quiet=as_json)
 
     def plain(net: "Network") -> "Field":
-        field = make_field(
-            net, method["attribution"], explained.bound, maps=method["maps"], units=units_of(source.scale)
-        )
-        return in_precision(field, explained.precision)
+        return explained.field(net, model, units_of(source.scale))
 
     network = load_model(model, explained.arch, trust=trust_model)
     check_columns(source.features, network, model)
@@ -215,12 +210,13 @@ def tune(
         )
     say(_about_precision(plain(network), source))
     row = {"model": model, "denoiser": denoiser, "data": data, "precision": explained.precision, **outcome.row()}
-    if out is not None and target is not None:
-        _write_scan(row, out, target)
+    _write_scan(row, out, target)
     answer(row, as_json, lambda: console.show_scan(row))
 
 
-def _write_scan(row: dict[str, Any], out: Path, target: Path) -> None:
+def _write_scan(row: dict[str, Any], out: Path | None, target: Path | None) -> None:
+    if out is None or target is None:
+        return
     from attribound.files import write_whole
     from attribound.report.figures import plots, tune_plot
 

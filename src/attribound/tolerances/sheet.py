@@ -9,12 +9,12 @@ from typing import final
 import torch
 from torch import Tensor
 
-from attribound.errors import ArgumentError
+from attribound.errors import ArgumentError, StoredDataError
 from attribound.files import write_whole
 from attribound.rounding import exact_text
 from attribound.tolerances.answer import Tolerance
 from attribound.tolerances.record import float_map
-from attribound.tolerances.sheet_file import SheetRecord, encode_sheet, read_sheet
+from attribound.tolerances.sheet_file import SheetRecord, encode_sheet, read_sheet, sheet_problems
 from attribound.tolerances.words import interval_text, proof_text
 
 
@@ -90,15 +90,18 @@ class Sheet:
 
     @classmethod
     def load(cls, path: str | Path) -> "Sheet":
-        """Read a sheet written by `save`. Nothing in the file is executed."""
+        """Read a sheet written by `save`, unless it states more than follows from it. Nothing in it is executed."""
         stored = read_sheet(path)
+        if problems := sheet_problems(stored):
+            raise StoredDataError(f"{path} contradicts itself: {problems[0]}")
         pictures = {name: torch.from_numpy(packed.values()) for name, packed in stored.pictures.items()}
         tolerances = {one.part: Tolerance.opened(one, pictures) for one in stored.records}
         return cls(tolerances, stored.alpha, pictures.get("plain", torch.zeros(0)))
 
     def _table(self) -> list[list[str]]:
         head = ["change", *(f"cosine {exact_text(cosine)}" for cosine in self.cosines)]
-        rows = [[*head, "unit", "class stays", "proof", "breaks at"]]
+        breaks = f"breaks {exact_text(self.cosines[0])} at" if len(self.cosines) > 1 else "breaks at"
+        rows = [[*head, "unit", "class stays", "proof", breaks]]
         for one in self.tolerances.values():
             broken = f"{one.breaks.label} ({one.breaks.cosine:.2f})" if one.breaks else "not found"
             reaches = [interval_text(interval) for interval in one.reaches.values()]

@@ -79,7 +79,7 @@ class Cosine(Statement):
 
     @classmethod
     def words(cls, certificate: "Certificate") -> dict[str, str]:
-        """The largest epsilon at the cosines that the record states: as stated where that is proved, or else derived."""
+        """The largest epsilon at the cosines that the record states: as stated if that is proved, or else derived."""
         record, lines = certificate.record, {}
         for cosine in map(float, record.max_epsilon or COSINES):
             exact, sampled = (

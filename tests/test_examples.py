@@ -15,6 +15,7 @@ import contextlib, io, json, os, runpy, sys, traceback
 from pathlib import Path
 
 for path in map(Path, sys.argv[1:]):
+    sys.argv[:], sys.path[0] = [str(path)], str(path.parent)
     os.mkdir(path.stem)
     with contextlib.chdir(path.stem), contextlib.redirect_stdout(io.StringIO()) as printed:
         failed = ""

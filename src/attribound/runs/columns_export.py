@@ -13,6 +13,8 @@ from attribound.tolerances.columns.record import ColumnsRecord, Kept
 from attribound.tolerances.columns.words import nearest, size_text
 
 _INTERNAL = ("asked", "subject", "versions", "names", "row", "contributions", "units", "parts", "format", "seal", "tie")
+_NAMED = 4
+"""How many reasons a slim table names."""
 
 
 def column_rows(one: ProvedColumns | Failure) -> dict[str, Any]:
@@ -53,17 +55,28 @@ def _statement(record: ColumnsRecord, part: Kept) -> dict[str, Any]:
     }
 
 
+def slim(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as people look at it: whose it is, the values, the first reasons, how far each statement holds."""
+    keys = ("item", "input", "label", "prediction", "row", "reasons", "keep", "size", "unit", "statements", "doubts")
+    said = {
+        number: {key: one[key] for key in ("words", "reach", "any_change", "exact", "change")}
+        for number, one in record["statements"].items()
+    }
+    reasons = "; ".join(record["reasons"][:_NAMED])
+    return {key: record[key] for key in keys} | {"reasons": reasons, "statements": said}
+
+
 def latex(store: Store) -> Iterator[str]:
     """A booktabs table: a row of the table with its first reason, how far it holds, and the nearest change."""
     yield "\\begin{tabular}{rllll}\n\\toprule\n"
     yield "row & first reason & holds up to & exact & nearest change \\\\\n\\midrule\n"
     for one in prove_columns(store.columns(), store.config):
         if isinstance(one, Failure):
-            yield f"{one.item} & error & & & \\\\\n"
+            yield f"{_plain(one.input or str(one.item))} & error & & & \\\\\n"
             continue
         record, part = one.record, one.record.together
         cells = [record.reasons[0], size_text(record, part), "yes" if part.exact else "at least", nearest(record, part)]
-        yield " & ".join([str(record.item), *map(_plain, cells)]) + " \\\\\n"
+        yield " & ".join([_plain(record.subject.input or str(record.item)), *map(_plain, cells)]) + " \\\\\n"
     yield "\\bottomrule\n\\end{tabular}\n"
 
 

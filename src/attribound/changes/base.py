@@ -18,6 +18,9 @@ from attribound.errors import ArgumentError
 from attribound.fields.base import Explanation, Field
 from attribound.rounding import exact_text
 
+_ADDS_UP = 1e-4
+"""What rounding may explain where a change is made in two steps."""
+
 
 @final
 @dataclass(frozen=True)
@@ -82,6 +85,11 @@ class Change(ABC):
             shape: of x.
         """
         return maps
+
+    @property
+    def brings_back(self) -> bool:
+        """Whether it has a way of its own to bring maps back."""
+        return type(self).back is not Change.back
 
     def explain(
         self,
@@ -226,6 +234,20 @@ class Switch(Finite):
     def spec(self) -> str:
         """As people type it."""
         return self.name
+
+
+def adds_up(change: Continuous, x: Tensor, window: float) -> bool:
+    """Whether changing by t and then by u is changing by t + u, tried on an input for t in the range and |u| <= window.
+
+    Of a change that takes |t| it never is: a window about a changed input goes one way only.
+    """
+    around = torch.tensor([-window, 0.0, window], dtype=torch.float64)
+    for t in (change.low, change.low / 2, change.high / 2, change.high):
+        once = change.apply(x.clone(), t + around)
+        twice = change.apply(once[1].clone(), around)
+        if change.mirrored or not torch.allclose(once, twice, rtol=_ADDS_UP, atol=_ADDS_UP):
+            return False
+    return True
 
 
 def number(kind: type[Change], amount: str, units: tuple[str, ...]) -> float:

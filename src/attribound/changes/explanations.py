@@ -10,6 +10,7 @@ from attribound.changes.base import Finite, Parameter
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields.base import Explanation, Field, as_field, forward, innermost
 from attribound.fields.bounded import Bounded
+from attribound.fields.precision import in_precision
 from attribound.fields.rows import check_evaluating
 from attribound.hashes import model_hash
 
@@ -79,7 +80,7 @@ class Explanations(Finite):
         fields = list(self.fields.values())
         maps, logits = list[Tensor](), list[Tensor]()
         for row, number in zip(points.split(1), t.tolist(), strict=True):
-            one = fields[round(number)]
+            one = _as_precise(fields[round(number)], field)
             given = one.explain(row, target, generator=generator, create_graph=create_graph)
             maps.append(given.maps)
             logits.append(forward(one.model, row) if given.logits is None else given.logits)
@@ -87,6 +88,11 @@ class Explanations(Finite):
         if len(shapes) > 1:
             raise FieldError(f"expected explanations with maps of one shape, got {' and '.join(map(str, shapes))}")
         return Explanation(torch.cat(maps), torch.cat(logits))
+
+
+def _as_precise(one: Field, asked: Field) -> Field:
+    """In the precision of the field that is asked about, which records name; one of its own stays."""
+    return in_precision(one, asked.precision) if one.precision == "float32" else one
 
 
 def _plain(field: Field, label: str) -> Field:

@@ -50,6 +50,11 @@ class Together(Change):
         return tuple(Parameter(one.name, -1.0, 1.0) for one in self.parts)
 
     @property
+    def brings_back(self) -> bool:
+        """Whether one of them does."""
+        return any(one.brings_back for one in self.parts)
+
+    @property
     def versions(self) -> dict[str, str]:
         """Those of all changes."""
         return {name: version for one in self.parts for name, version in one.versions.items()}
@@ -72,7 +77,7 @@ class Together(Change):
 
     def _one(self, x: Tensor, amounts: Tensor) -> Tensor:
         for one, amount in zip(self.parts, amounts, strict=True):
-            x = one.apply(x, amount[None])[0]
+            x = one.apply(x.clone(), amount[None])[0]
         return x[None]
 
     def _amounts(self, t: Tensor) -> Tensor:

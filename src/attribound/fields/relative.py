@@ -85,7 +85,7 @@ def _bytes(reference: Tensor) -> bytes:
 def _check_reference(reference: Any) -> Tensor:
     """The reference, flat, in float32 as it is stored."""
     try:
-        values = torch.as_tensor(reference).detach().cpu().float().flatten()
+        values = torch.as_tensor(reference).detach().cpu().float().flatten().clone()  # whoever gave it may write to it
     except (TypeError, ValueError, RuntimeError):
         raise ArgumentError(f"expected `reference` to be a map, got {type(reference).__name__}") from None
     if not 0 < len(values) <= MOST_CELLS:

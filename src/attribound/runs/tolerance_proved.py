@@ -33,12 +33,18 @@ def prove_tolerances(
     records: Iterable[ToleranceRecord | Failure], config: RunConfig
 ) -> Iterator[ProvedTolerance | Failure]:
     """Check records in their order; failures pass through."""
+    sharing: set[str] = set()
     for record in records:
         if isinstance(record, Failure):
             yield record
             continue
-        doubts = (*problems(record), *foreign(record, config))
-        yield ProvedTolerance(_silenced(record) if doubts else record, doubts)
+        doubts = [*problems(record), *foreign(record, config)]
+        if record.proof != "exact" and record.part not in sharing:
+            if len(sharing) >= config.scanned:
+                doubts.append(f"is scanned, but its run shares alpha among {config.scanned} other changes")
+            else:
+                sharing.add(record.part)
+        yield ProvedTolerance(_silenced(record) if doubts else record, tuple(doubts))
 
 
 def foreign(record: ToleranceRecord, config: RunConfig) -> list[str]:

@@ -58,6 +58,8 @@ class Along(Family):
     start: Tensor | None = None
 
     def __post_init__(self) -> None:
+        if self.change.brings_back and not self.change.moves:
+            raise ArgumentError(f"expected `moves = True` of {self.change.name}, which brings maps back")
         if self.change.moves and self.field.kind not in ("unit", "clip"):
             raise FieldError(
                 f"expected Unit or Clip for {self.change.name}, which moves things: a limit that is {self.field.kind} "
@@ -100,7 +102,7 @@ class Along(Family):
 
     def inputs(self, t: Tensor) -> Tensor:
         """The changed inputs (B, ...), checked."""
-        points = self.change.apply(self.x, self._placed(t))
+        points = self.change.apply(self.x.clone(), self._placed(t))  # one that writes to its input has its own
         if points.shape != (len(t), *self.x.shape):
             raise ArgumentError(
                 f"expected {self.change.name} to keep the input's shape {tuple(self.x.shape)}, "

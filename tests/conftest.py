@@ -1,5 +1,6 @@
 """Shared by all tests: one thread per worker, the shipped model and the embedded sample."""
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,8 @@ settings.load_profile("repeatable")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One thread per worker. With `-n`, the process that only hands out tests does without torch and starts sooner."""
+    """One thread per worker and process. With `-n`, the process that only hands out tests does without torch."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not getattr(config.option, "numprocesses", None):
         import torch
 

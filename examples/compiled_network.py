@@ -86,3 +86,7 @@ def efficientnet_lite0() -> nn.Module:
     if not found:
         raise FileNotFoundError(f"no efficientnet-lite0.safetensors below {folder}: attribound data fetch it first")
     return Classifier(load_model(str(found[0]), "efficientnet-lite0")).eval()
+
+
+if __name__ == "__main__":
+    print(__doc__)

@@ -20,6 +20,7 @@ from attribound.runs.tolerance_gate import wanted_interval
 from attribound.runs.tolerance_proved import foreign
 from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.tolerances.record import ChangeRecord
+from attribound.tolerances.verify import problems
 
 BASE = ["tolerance", "--model", "mnist-cnn-noise", "--data", "mnist-sample", "--items", "2", "--workers", "1"]
 ASKED = ["--change", "rotation:10", "--change", "brightness:4", "--cosine", "0.5", "--cosine", "0.7"]
@@ -75,7 +76,7 @@ def test_export(folder, capsys):
     assert "change.name" in capsys.readouterr().out.splitlines()[0]
     assert run(["export", str(folder), "--format", "latex"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == r"item & change & unit & cosine 0.5 & cosine 0.7 & class stays & proof \\"
+    assert lines[2] == r"input & change & unit & cosine 0.5 & cosine 0.7 & class stays & proof \\"
     assert lines[4].startswith("0 & brightness & grey levels & -4 to 4 & ")
     assert lines[5].endswith(r" & alpha 0.001 \\")
     assert len(lines) == 10
@@ -110,6 +111,10 @@ def test_a_record_with_another_window_does_not_belong_to_its_run(folder, tmp_pat
             record = one.record(0, "rotation")
             assert foreign(record, one.config) == []
             assert any("which its run did not ask for" in line for line in foreign(record, other.config))
+        wide_config = replace(wide.config, windows={"rotation": 2.0})
+        forged = replace(wide.record(0, "rotation"), window=2.0, seal="")
+        assert foreign(forged, wide_config) == ["has no seal"]
+        assert problems(forged) == ["has a window 2.0 of share 0.5"], "a narrow window stated over facts of a wide one"
 
 
 def test_alpha_is_shared_by_all_that_is_scanned(folder, tmp_path, capsys):
@@ -120,21 +125,6 @@ def test_alpha_is_shared_by_all_that_is_scanned(folder, tmp_path, capsys):
         store._connection.commit()
     found = printed(capsys, "verify", tmp_path / "copy", code=1)
     assert "is scanned, but its run shares alpha among 0 other changes" in json.dumps(found)
-
-
-def test_a_window_stated_is_the_window_scanned(folder, tmp_path, capsys):
-    """A wide scan put into a run that asked for a narrow one, by its name."""
-    narrow, wide = ([*SMALL, "--window", f"rotation:{width}"] for width in (2, 8))
-    assert run([*narrow, "--out", str(tmp_path / "narrow")]) == run([*wide, "--out", str(tmp_path / "wide")]) == 0
-    with Store.read_any(tmp_path / "wide") as store:
-        forged = encode(replace(store.record(0, "rotation"), window=2.0)).decode()
-    with Store.append(tmp_path / "narrow") as store:
-        update = "UPDATE records SET record = ? WHERE item = 0 AND part = 'rotation'"
-        store._connection.execute(update, (forged,))
-        store._connection.commit()
-    assert "rotation: has a window 2.0 of share 0.8" in json.dumps(
-        printed(capsys, "verify", tmp_path / "narrow", code=1)
-    )
 
 
 def test_deleted_inputs_are_missed_and_repeated_ones_are_said(folder, tmp_path, capsys):

@@ -8,8 +8,7 @@ proves with confidence, or *finite*, with alternatives that are all tried. For o
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Self, final
+from typing import Any, ClassVar, Self, final
 
 import torch
 from torch import Tensor
@@ -20,22 +19,6 @@ from attribound.rounding import exact_text
 
 _ADDS_UP = 1e-4
 """What rounding may explain where a change is made in two steps."""
-
-
-@final
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a change; 0 is no change.
-
-    Attributes:
-        name: as people call it.
-        low: left end of its range.
-        high: right end.
-    """
-
-    name: str
-    low: float
-    high: float
 
 
 class Change(ABC):
@@ -49,6 +32,7 @@ class Change(ABC):
         example: a spec that people can copy.
         adds_up: whether changing by t and then by u is changing by t + u, exactly but for rounding.
         moves: whether things move, so that maps must be brought back and need places.
+        dimensions: how many parameters it has.
     """
 
     name: str
@@ -58,11 +42,7 @@ class Change(ABC):
     example: ClassVar[str]
     adds_up: ClassVar[bool] = False
     moves: bool = False
-
-    @property
-    @abstractmethod
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Its parameters with their ranges."""
+    dimensions: int = 1
 
     @abstractmethod
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
@@ -91,18 +71,17 @@ class Change(ABC):
         """Whether it has a way of its own to bring maps back."""
         return type(self).back is not Change.back
 
-    def explain(
-        self,
-        field: Field,
-        points: Tensor,
-        t: Tensor,
-        target: int,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
-    ) -> Explanation:
-        """What is said about changed inputs: by the field itself, unless the change is one of explanations."""
-        return field.explain(points, target, generator=generator, create_graph=create_graph)
+    def explain(self, field: Field, points: Tensor, t: Tensor, target: int, **how: Any) -> Explanation:
+        """What is said about changed inputs: by the field itself, unless the change is one of explanations.
+
+        Args:
+            field: the field that is asked about.
+            points: (B, ...) the changed inputs.
+            t: their parameters.
+            target: the class that is explained.
+            how: `generator` and `create_graph`, as for the field.
+        """
+        return field.explain(points, target, **how)
 
     def sliding(self) -> "Continuous":
         """The same change by any real amount, as `Together` makes it."""
@@ -134,16 +113,13 @@ class Continuous(Change):
 
     Attributes:
         mirrored: only t >= 0 has a meaning; the window at 0 takes |t|.
+        low: left end of the parameter's range, in which windows are counted.
+        high: right end.
     """
 
     mirrored: ClassVar[bool] = False
     low: float
     high: float
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The one parameter, in which windows are counted."""
-        return (Parameter(self.name, self.low, self.high),)
 
     def sliding(self) -> "Continuous":
         """Itself."""
@@ -215,13 +191,38 @@ class Finite(Change):
         return f"{self.shown(float(self.places(t[None])[0])):g} {self.unit}"
 
 
-class Switch(Finite):
-    """A finite change without a range: its name says it all."""
+class Named(Finite):
+    """A finite change whose alternatives have names and no order: each is one step away. It is made in Python only."""
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Done or not."""
-        return (Parameter(self.name, 0, 1),)
+    @abstractmethod
+    def labels(self) -> Sequence[str]:
+        """The names."""
+
+    @final
+    @property
+    def spec(self) -> str:
+        """Its name, for the rest cannot be typed."""
+        return self.name
+
+    @final
+    def alternatives(self, x: Tensor) -> Tensor:
+        """All of them, by number."""
+        return torch.arange(len(self.labels)).double()
+
+    @final
+    def places(self, t: Tensor) -> Tensor:
+        """Each is one step away."""
+        return torch.ones(len(t), dtype=torch.float64)
+
+    @final
+    def label(self, t: Tensor) -> str:
+        """Its name."""
+        return self.labels[round(float(t))]
+
+
+class Switch(Finite):
+    """A finite change without a range: its name says it all."""
 
     @classmethod
     def parse(cls, amount: str) -> Self:

@@ -9,7 +9,7 @@ from PIL import Image, features
 from PIL import __version__ as pillow
 from torch import Tensor
 
-from attribound.changes.base import Finite, Parameter, number, whole
+from attribound.changes.base import Finite, number, whole
 from attribound.changes.pictures import check_levels, from_levels, levels_of
 from attribound.errors import ArgumentError
 
@@ -54,11 +54,6 @@ class Jpeg(Finite):
         """As people type it."""
         return f"{self.name}:{self.lowest}"
 
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Quality."""
-        return (Parameter("quality", self.lowest, _BEST),)
-
     def check(self, x: Tensor) -> None:
         """Pictures of 8 bits only."""
         check_levels(x, self.name)
@@ -74,6 +69,10 @@ class Jpeg(Finite):
     def shown(self, place: float) -> float:
         """Quality again."""
         return min(place + _BEST + 1, _BEST)
+
+    def label(self, t: Tensor) -> str:
+        """As people say it: quality 40."""
+        return f"{self.unit} {float(t):g}"
 
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Store and read on the processor."""

@@ -9,6 +9,7 @@ import typer
 from attribound.cli.app import Json, Run, answer, app
 from attribound.cli.choices import Form
 from attribound.errors import ArgumentError
+from attribound.sanitise import printable
 
 _FILE = "for pipelines; written whether the gate passes or not."
 
@@ -84,7 +85,7 @@ def gate(
     ):
         if path is not None:
             write_whole(path, text)
-    answer(found.to_json(), as_json, lambda: print("\n".join(found.sentences)))
+    answer(found.to_json(), as_json, lambda: print("\n".join(map(printable, found.lines))))
     if not found.passed:
         raise typer.Exit(1)
 
@@ -100,7 +101,7 @@ def compare(
         ),
     ] = 0.9,
     out: Annotated[Path | None, typer.Option(help="Also write a page, one HTML file.")] = None,
-    kind: Annotated[Form, typer.Option("--format", help="Format of what is printed.")] = Form.TEXT,
+    kind: Annotated[Form, typer.Option("--format", help="Format of what is printed.")] = "text",
     as_json: Json = False,
 ) -> None:
     """Say which explanations changed between two runs over the same inputs: two models, two versions, two noises.
@@ -128,7 +129,7 @@ def compare(
             write, text = partial(reasons.write_page, found), partial(reasons.markdown, found)
     if out is not None:
         write(out)
-    if kind == Form.MD and not as_json:
+    if kind == "md" and not as_json:
         print(text(), end="")
         return
-    answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, out))
+    answer(found.to_json(), as_json or kind == "json", lambda: console.show_comparison(found, out))

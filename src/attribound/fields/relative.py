@@ -41,10 +41,6 @@ class Relative(Reshaped):
         if packed_reference(base) is not None:
             raise ArgumentError("expected one reference, got a field that is relative already")
 
-    def around(self, base: Field) -> "Relative":
-        """Another field, less the same reference."""
-        return Relative(base, self.reference, self.source)
-
     def change(self, maps: Tensor) -> Tensor:
         """(B, ...) to the same shape, in float64."""
         if maps[0].numel() != len(self.reference):

@@ -22,6 +22,7 @@ from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.store import Store
 from attribound.runs.tolerance_proved import prove_tolerances
 from attribound.sanitise import visible
+from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.words import interval_text, proof_text
 
 _INTERNAL = frozenset({"facts", "format", "seal", "map"})
@@ -80,7 +81,10 @@ def slim(record: dict[str, Any]) -> dict[str, Any]:
     if "statements" in record:
         return columns_export.slim(record)
     named = {"item": record["item"], "input": record.get("input") or record.get("subject", {}).get("input", "")}
-    return named | {key: value for key, value in record.items() if key not in _DETAILS and key not in named}
+    shown = {key: value for key, value in record.items() if key not in _DETAILS and key not in named}
+    if isinstance(change := shown.get("change"), dict):
+        shown["change"] = {key: change[key] for key in ("name", "unit", "low", "high")}
+    return named | shown
 
 
 def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -143,8 +147,8 @@ def _latex(store: Store, rows: Rows) -> Iterator[str]:
 def _latex_certificates(store: Store) -> Iterator[str]:
     config = store.config
     heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
-    yield rf"\begin{{tabular}}{{rrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
-    yield " & ".join(["item", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"
+    yield rf"\begin{{tabular}}{{lrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
+    yield " & ".join(["input", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"
     for one in prove_all(store):
         yield _latex_row(one, config) + "\n"
     yield "\\bottomrule\n\\end{tabular}\n"
@@ -153,12 +157,12 @@ def _latex_certificates(store: Store) -> Iterator[str]:
 def _latex_reaches(store: Store) -> Iterator[str]:
     """One row per input and change, intervals rounded inward."""
     config = store.config
-    heads = ["item", "change", "unit", *(f"cosine {cosine:g}" for cosine in config.cosines), "class stays", "proof"]
-    yield rf"\begin{{tabular}}{{rll{'r' * (len(heads) - 4)}l}}" + "\n\\toprule\n"
+    heads = ["input", "change", "unit", *(f"cosine {cosine:g}" for cosine in config.cosines), "class stays", "proof"]
+    yield rf"\begin{{tabular}}{{lll{'r' * (len(heads) - 4)}l}}" + "\n\\toprule\n"
     yield " & ".join(heads) + " \\\\\n\\midrule\n"
     for one in prove_tolerances(store.tolerances(), config):
         record = one if isinstance(one, Failure) else one.record
-        cells = [str(record.item), _plain(record.part)]
+        cells = [_name(record), _plain(record.part)]
         if isinstance(record, Failure):
             cells += ["", *[""] * (len(heads) - 4), "error"]
         else:
@@ -171,7 +175,7 @@ def _latex_reaches(store: Store) -> Iterator[str]:
 
 def _latex_row(one: ProvedRecord | Failure, config: RunConfig) -> str:
     record = one if isinstance(one, Failure) else one.record
-    cells = [str(record.item), "" if record.label is None else str(record.label)]
+    cells = [_name(record), "" if record.label is None else str(record.label)]
     if isinstance(record, Record):
         cells += [str(record.prediction), _plain(record.status)]
         cells += [round_down(record.max_epsilon.get(exact_text(cosine), 0.0), 3) for cosine in config.cosines]
@@ -180,10 +184,16 @@ def _latex_row(one: ProvedRecord | Failure, config: RunConfig) -> str:
     return " & ".join(cells) + r" \\"
 
 
+def _name(record: Record | ToleranceRecord | Failure) -> str:
+    """What people call the input; its number if it has no name."""
+    name = record.input if isinstance(record, Failure) else record.subject.input
+    return _plain(name or record.item)
+
+
 def _plain(text: Any) -> str:
-    """What LaTeX sets as it is, and per cent signs."""
-    kept = "".join(letter for letter in str(text) if letter.isalnum() or letter in " -.%")
-    return kept.replace("%", r"\%")
+    """What LaTeX sets as it is, per cent signs and underscores."""
+    kept = "".join(letter for letter in str(text) if letter.isalnum() or letter in " -./%_")
+    return kept.replace("%", r"\%").replace("_", r"\_")
 
 
 def _parquet(store: Store, out: Path, rows: Rows) -> None:

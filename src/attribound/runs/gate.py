@@ -26,6 +26,8 @@ from attribound.runs.summary import chance_level
 from attribound.tolerances.columns.record import ColumnsRecord
 
 Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
+_NAMED = 3
+"""How many inputs that are not certified are named on the console."""
 
 
 class Confident(ABC):
@@ -204,6 +206,14 @@ class Gate:
         return [*found, *([f"Not certified: {rest}."] if rest else []), *(remark.text for remark in self._remarks())]
 
     @property
+    def lines(self) -> list[str]:
+        """The sentences, and the first inputs that are not certified, by name, with the reason."""
+        lost = [case for case in self.cases if case.outcome != "certified"]
+        named = [f"- {case.name}: {case.reason or case.outcome}" for case in lost[:_NAMED]]
+        more = [f"- {len(lost) - _NAMED} more; --json names all"] if len(lost) > _NAMED else []
+        return [*self.sentences, *named, *more]
+
+    @property
     def _found(self) -> str:
         """What holds for how many."""
         if self.config.columns is not None:
@@ -259,7 +269,8 @@ class Judging:
 
     def take(self, case: GatedInput, record: Stored) -> None:
         """Keep a case, and what counts for all inputs together."""
-        self.cases.append(replace(case, input=input_of(record)))
+        name = input_of(record)
+        self.cases.append(case if case.input == name else replace(case, input=name))
         if isinstance(record, Failure):
             return
         self.inputs.append(record.input_sha256)
@@ -302,7 +313,7 @@ def judge(path: Path, asked: Asked) -> Gate:
 
 def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> GatedInput:
     if isinstance(one, Failure):
-        return GatedInput(one.item, "error", one.message, one.seconds)
+        return GatedInput(one.item, "error", one.message, one.seconds, one.input)
     record, reached = one.record, one.reached
     assert reached is not None
     if record.item in violated:
@@ -317,7 +328,7 @@ def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> Gate
         outcome, reason = "unfaithful", warning
     else:
         outcome, reason = "certified", ""
-    return GatedInput(record.item, outcome, reason, record.seconds)  # type: ignore[arg-type]
+    return GatedInput(record.item, outcome, reason, record.seconds, record.subject.input)  # type: ignore[arg-type]
 
 
 def _short_of(reached: float, asked: Asked) -> str:

@@ -69,7 +69,7 @@ class Along(Family):
     @property
     def origin(self) -> Tensor:
         """One number per parameter, float64."""
-        return torch.zeros(len(self.change.parameters), dtype=torch.float64, device=self.x.device)
+        return torch.zeros(self.change.dimensions, dtype=torch.float64, device=self.x.device)
 
     @property
     def shift(self) -> Tensor:
@@ -154,7 +154,7 @@ class Along(Family):
     def _placed(self, t: Tensor) -> Tensor:
         """Parameters as the change takes them: (B,) if it has one."""
         moved = t if self.start is None else t + self.start.view(-1) if t.ndim > 1 else t + self.start.view(())
-        return moved[:, 0] if moved.ndim == 2 and len(self.change.parameters) == 1 else moved
+        return moved[:, 0] if moved.ndim == 2 and self.change.dimensions == 1 else moved
 
 
 def family_of(

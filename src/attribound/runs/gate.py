@@ -269,7 +269,8 @@ class Judging:
 
     def take(self, case: GatedInput, record: Stored) -> None:
         """Keep a case, and what counts for all inputs together."""
-        self.cases.append(replace(case, input=input_of(record)))
+        name = input_of(record)
+        self.cases.append(case if case.input == name else replace(case, input=name))
         if isinstance(record, Failure):
             return
         self.inputs.append(record.input_sha256)
@@ -312,7 +313,7 @@ def judge(path: Path, asked: Asked) -> Gate:
 
 def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> GatedInput:
     if isinstance(one, Failure):
-        return GatedInput(one.item, "error", one.message, one.seconds)
+        return GatedInput(one.item, "error", one.message, one.seconds, one.input)
     record, reached = one.record, one.reached
     assert reached is not None
     if record.item in violated:
@@ -327,7 +328,7 @@ def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> Gate
         outcome, reason = "unfaithful", warning
     else:
         outcome, reason = "certified", ""
-    return GatedInput(record.item, outcome, reason, record.seconds)  # type: ignore[arg-type]
+    return GatedInput(record.item, outcome, reason, record.seconds, record.subject.input)  # type: ignore[arg-type]
 
 
 def _short_of(reached: float, asked: Asked) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attribound.certificates.record import Failure
+from attribound.certificates.subject import called
 from attribound.files import write_whole
 from attribound.report.columns.cards import Ranges, make_card
 from attribound.report.shared.templating import fill
@@ -64,7 +65,7 @@ def render(store: Store) -> str:
         total=summary.rows,
         left=summary.rows - summary.errors - len(fragile),
         alarms=_alarms(summary),
-        notes=[f"Row {one['item']} failed: {one['message']}" for one in summary.messages],
+        notes=[f"{called(one['item'], one['input'])} failed: {one['message']}" for one in summary.messages],
         facts=_facts(summary),
         provenance=_provenance(summary, versions),
         version=versions.get("attribound", ""),

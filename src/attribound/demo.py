@@ -37,7 +37,7 @@ from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.runs.tolerance_summary import summarise_tolerances
 from attribound.runs.work import cores
 from attribound.threads import limited
-from attribound.tolerances.columns.record import PART, Asked
+from attribound.tolerances.columns.record import PART, Asked, ColumnsRecord
 from attribound.tolerances.columns.sheet import sheet_of
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
@@ -217,7 +217,7 @@ def decide_credit(folder: Path, progress: Stages) -> dict[str, Any]:
     config = RunConfig(model=FOREST, data=APPLICANTS, changes=(PART,), columns=Asked())
     _certify(folder, config, progress, lambda line: None)
     with Store.read_any(folder) as store:
-        records = [record for record in store.columns() if not isinstance(record, Failure)]
+        records = [record for record in store.only(ColumnsRecord) if not isinstance(record, Failure)]
         summary = summarise_columns(store)
     reaches = summary.places[0].reaches
     refused = next(record for record in records if record.prediction == 1)

@@ -18,11 +18,10 @@ from attribound.certificates.subject import called
 from attribound.progress import Stages
 from attribound.rounding import exact_text, percent, round_down
 from attribound.runs import remarks
-from attribound.runs.columns_compare import ColumnsComparison
 from attribound.runs.columns_summary import ColumnsSummary
-from attribound.runs.compare import Comparison, in_order
+from attribound.runs.compare import Comparison
+from attribound.runs.compared import ComparedRuns
 from attribound.runs.summary import Summary
-from attribound.runs.tolerance_compare import ReachComparison
 from attribound.runs.tolerance_summary import ToleranceSummary
 from attribound.sanitise import printable, visible
 
@@ -306,7 +305,7 @@ def show_table(shown: "PaperTable", written: Path) -> None:
     print(f"written: {written}")
 
 
-def show_comparison(found: Comparison | ReachComparison | ColumnsComparison, out: Path | None) -> None:
+def show_comparison(found: ComparedRuns[Any], out: Path | None) -> None:
     """Two runs in a few sentences, and what moved most."""
     print(*map(printable, found.sentences), sep="\n")
     if isinstance(found, Comparison):
@@ -329,7 +328,7 @@ def _show_pairs(found: Comparison) -> None:
         "note",
     ):
         table.add_column(head)
-    for pair in list(in_order(found.pairs))[:20]:
+    for pair in found.ordered[:20]:
         label = "" if pair.label is None else str(pair.label)
         epsilons = [f"{round_down(before, 3)} -> {round_down(after, 3)}" for before, after in pair.epsilons.values()]
         table.add_row(pair.number, label, pair.shown, pair.verdict, *epsilons, printable(pair.reason))

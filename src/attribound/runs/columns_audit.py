@@ -42,7 +42,7 @@ def audit_columns(
         if library is None:
             say(f"{forest.library} is not installed: nearest changes are not explained by it")
         attack = ColumnsAttack(shap, count, seed, library)
-        proved = (one for one in prove_columns(store.columns(), config) if not isinstance(one, Failure))
+        proved = (one for one in prove_columns(store) if not isinstance(one, Failure))
         records = [one.record for one in proved if not one.doubts][:items]
         found: list[ColumnsFinding] = []
         for number, record in enumerate(records):

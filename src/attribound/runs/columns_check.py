@@ -29,7 +29,7 @@ class CheckedColumns(Checking):
     def all(self, found: RunCheck) -> list[tuple[int, str]]:
         """Each row is a record."""
         fine = list[tuple[int, str]]()
-        for one in prove_columns(self.store.columns(), self.store.config):
+        for one in prove_columns(self.store):
             found.records += 1
             if isinstance(one, Failure):
                 continue

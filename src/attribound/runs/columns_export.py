@@ -7,16 +7,23 @@ from typing import Any
 import msgspec
 
 from attribound.certificates.record import Failure
-from attribound.runs.columns_proved import ProvedColumns, prove_columns
+from attribound.runs.columns_proved import prove_columns
+from attribound.runs.proving import Proved
 from attribound.runs.store import Store
 from attribound.tolerances.columns.record import ColumnsRecord, Kept
 from attribound.tolerances.columns.words import nearest, size_text
 
+Table = tuple[str, list[str], Iterator[list[str]]]
+"""How columns are aligned, their heads, and the rows."""
 _INTERNAL = ("asked", "subject", "versions", "names", "row", "contributions", "units", "parts", "format", "seal", "tie")
 
 
-def column_rows(one: ProvedColumns | Failure) -> dict[str, Any]:
-    """One record by names of columns; only what is proved."""
+def column_rows(store: Store) -> Iterator[dict[str, Any]]:
+    """Records by names of columns; only what is proved."""
+    return map(_row, prove_columns(store))
+
+
+def _row(one: Proved[ColumnsRecord] | Failure) -> dict[str, Any]:
     if isinstance(one, Failure):
         return {key: value for key, value in msgspec.to_builtins(one).items() if key not in _INTERNAL}
     record = one.record
@@ -53,18 +60,18 @@ def _statement(record: ColumnsRecord, part: Kept) -> dict[str, Any]:
     }
 
 
-def latex(store: Store) -> Iterator[str]:
-    """A booktabs table: a row of the table with its first reason, how far it holds, and the nearest change."""
-    yield "\\begin{tabular}{rllll}\n\\toprule\n"
-    yield "row & first reason & holds up to & exact & nearest change \\\\\n\\midrule\n"
-    for one in prove_columns(store.columns(), store.config):
+def table(store: Store) -> Table:
+    """For LaTeX: rows with their first reason, how far it holds, and the nearest change."""
+
+    def row(one: Proved[ColumnsRecord] | Failure) -> list[str]:
         if isinstance(one, Failure):
-            yield f"{one.item} & error & & & \\\\\n"
-            continue
+            return [str(one.item), "error"]
         record, part = one.record, one.record.together
         cells = [record.reasons[0], size_text(record, part), "yes" if part.exact else "at least", nearest(record, part)]
-        yield " & ".join([str(record.item), *map(_plain, cells)]) + " \\\\\n"
-    yield "\\bottomrule\n\\end{tabular}\n"
+        return [str(record.item), *map(_plain, cells)]
+
+    heads = ["row", "first reason", "holds up to", "exact", "nearest change"]
+    return "rllll", heads, map(row, prove_columns(store))
 
 
 def _plain(text: str) -> str:

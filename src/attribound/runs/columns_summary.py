@@ -139,7 +139,7 @@ def summarise_columns(store: Store) -> ColumnsSummary:
     places, first = list[PlaceSummary](), Counter[str]()
     fragile, messages, doubtful = list[ColumnsRecord](), list[dict[str, Any]](), dict[str, str]()
     rows, errors, seconds = 0, 0, 0.0
-    for one in prove_columns(store.columns(), store.config):
+    for one in prove_columns(store):
         record = one if isinstance(one, Failure) else one.record
         rows, seconds = rows + 1, seconds + record.seconds
         if isinstance(one, Failure):

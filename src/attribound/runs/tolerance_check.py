@@ -18,7 +18,7 @@ class CheckedTolerances(Checking):
     def all(self, found: RunCheck) -> list[tuple[int, str]]:
         """Each change of an input is a record."""
         fine, inputs = list[tuple[int, str]](), defaultdict[str, set[int]](set)
-        for one in prove_tolerances(self.store.tolerances(), self.store.config):
+        for one in prove_tolerances(self.store):
             found.records += 1
             if isinstance(one, Failure):
                 continue

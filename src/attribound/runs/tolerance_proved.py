@@ -1,47 +1,18 @@
 """What records of tolerances prove: stated intervals count only where the record's facts give at least as much."""
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import final
 
 import msgspec
 
-from attribound.certificates.record import Failure
 from attribound.runs.config import RunConfig
 from attribound.runs.membership import plain_spec, same_method
+from attribound.runs.proving import Proving, strange
 from attribound.tolerances.evidence import WINDOW
 from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.verify import problems
 
 
-@final
-@dataclass(frozen=True)
-class ProvedTolerance:
-    """A record whose stated intervals all follow from its facts.
-
-    Attributes:
-        record: the record; where anything is wrong with it, stating nothing.
-        doubts: what was wrong with the record as stored, in words; empty if nothing was.
-    """
-
-    record: ToleranceRecord
-    doubts: tuple[str, ...] = ()
-
-
-def prove_tolerances(
-    records: Iterable[ToleranceRecord | Failure], config: RunConfig
-) -> Iterator[ProvedTolerance | Failure]:
-    """Check records in their order; failures pass through."""
-    for record in records:
-        if isinstance(record, Failure):
-            yield record
-            continue
-        doubts = (*problems(record), *foreign(record, config))
-        yield ProvedTolerance(_silenced(record) if doubts else record, doubts)
-
-
-def foreign(record: ToleranceRecord, config: RunConfig) -> list[str]:
+def _foreign(record: ToleranceRecord, config: RunConfig) -> list[str]:
     """Where a record does not belong to its run."""
     subject, exact = record.subject, record.proof == "exact"
     pairs = {
@@ -64,11 +35,7 @@ def foreign(record: ToleranceRecord, config: RunConfig) -> list[str]:
         found.append(f"has a window of {record.window:g} {record.change.unit}, which its run did not ask for")
     if not same_method(subject.attribution, config.attribution):
         found.append(f"has attribution {subject.attribution}, its run {config.attribution}")
-    if config.model_sha256 and record.model_sha256 != config.model_sha256:
-        found.append("is about another model than its run")
-    if not record.seal:
-        found.append("has no seal")
-    return found
+    return found + strange(record, config)
 
 
 def _same_window(record: ToleranceRecord, config: RunConfig) -> bool:
@@ -83,3 +50,6 @@ def _silenced(record: ToleranceRecord) -> ToleranceRecord:
     """The record without anything that it claims."""
     nothing = dict.fromkeys(record.reaches)
     return msgspec.structs.replace(record, reaches=nothing, class_reach=None, breaks=dict(nothing))
+
+
+prove_tolerances = Proving(ToleranceRecord, problems, _foreign, _silenced)

@@ -14,7 +14,7 @@ from attribound.runs.engines import Local
 from attribound.runs.records import encode
 from attribound.runs.runner import run
 from attribound.runs.tasks import Outcome
-from attribound.tolerances.columns.record import Asked, Called
+from attribound.tolerances.columns.record import Asked, Called, ColumnsRecord
 from tests.report.conftest import CREDIT, EVIL
 
 
@@ -26,7 +26,7 @@ def page(credit) -> Path:
 def test_the_page_speaks_of_reasons(credit, page) -> None:
     text = page.read_text()
     with Store.read_any(credit) as store:
-        records = list(store.columns())
+        records = list(store.only(ColumnsRecord))
     held = sum(one.together.size > 0.25 for one in records)
     assert f"For {held} of 8 applicants, the first reason stays first against every change of up to 0.25" in text
     cards = re.findall(r'data-place="(\d+)" data-item="(\d+)"', text)
@@ -43,7 +43,7 @@ def test_what_cards_say_is_what_is_proved(credit, page) -> None:
     """Every interval on the page lies within the proved one, in the row's own values."""
     text = page.read_text()
     with Store.read_any(credit) as store:
-        for one in store.columns():
+        for one in store.only(ColumnsRecord):
             low, high = one.parts[0].intervals[one.names.index("credit_amount")] or (None, None)
             card = text.partition(f'id="row-{one.item}"')[2].partition("</article>")[0]
             said = re.search(r"credit amount <span.*?<td>([^<]*DM)</td>", card, re.DOTALL)
@@ -65,7 +65,7 @@ def test_several_reasons_each_have_their_reach(tmp_path) -> None:
 
 def test_names_from_files_cannot_become_markup(credit, tmp_path) -> None:
     with Store.read_any(credit) as store:
-        config, records = store.config, list(store.columns())
+        config, records = store.config, list(store.only(ColumnsRecord))
     asked = msgspec.structs.replace(config.columns, noun=EVIL, called={"age": Called(title=EVIL)}, classes=(EVIL, EVIL))
     other = msgspec.structs.replace(config, columns=asked)
     with Store.create(tmp_path / "run", other) as store:
@@ -76,7 +76,7 @@ def test_names_from_files_cannot_become_markup(credit, tmp_path) -> None:
 
 def test_a_forged_record_proves_nothing(credit, tmp_path) -> None:
     with Store.read_any(credit) as store:
-        config, first = store.config, next(iter(store.columns()))
+        config, first = store.config, next(iter(store.only(ColumnsRecord)))
     forged = msgspec.structs.replace(
         first, parts=tuple(msgspec.structs.replace(one, reach=None) for one in first.parts)
     )

@@ -9,7 +9,7 @@ import pytest
 
 from attribound.report.auditor import page as auditor
 from attribound.report.columns.page import write_page as write_columns
-from attribound.report.drift import reaches, write_page
+from attribound.report.drift import write_page
 from attribound.report.page import write_report
 from attribound.report.shared import printing
 from attribound.report.tolerance.page import write_page as write_tolerances
@@ -73,7 +73,7 @@ def pages(tmp_path_factory, template, celled, tolerated, credit):
     found = {
         FILM: write_tolerances(tolerated, folder / "film.html"),
         COLUMNS: write_columns(credit, folder / "columns.html"),
-        REACHES: reaches.write_page(compare_tolerances(tolerated, tolerated), folder / "reaches.html"),
+        REACHES: write_page(compare_tolerances(tolerated, tolerated), (tolerated, tolerated), folder / "reaches.html"),
     }
     for run in (rich, listed):
         found[f"{run.name}-report"] = write_report(run)

@@ -16,7 +16,7 @@ from attribound.report.tolerance.words import amount, reach
 from attribound.runs import Store
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.evidence import Listed
-from attribound.tolerances.record import BreakRecord, ChangeRecord
+from attribound.tolerances.record import BreakRecord, ChangeRecord, ToleranceRecord
 from attribound.tolerances.strip import FRAMES, Strip
 from tests.report.conftest import EVIL
 
@@ -50,7 +50,7 @@ def test_sizes_and_amounts_in_words():
 
 def pictures(path, item=0):
     with Store.read_any(path) as store:
-        return store.pictures(item), {one.part: one for one in store.tolerances() if one.item == item}
+        return store.pictures(item), {one.part: one for one in store.only(ToleranceRecord) if one.item == item}
 
 
 def test_runs_keep_strips_with_the_input_itself_among_the_frames(tolerated):
@@ -120,7 +120,7 @@ def changed_run(source, path, change, **notes):
     """A copy of a run, every outcome changed by a function."""
     with Store.read_any(source) as store:
         config, kept = store.config, {item: store.pictures(item) for item in store.done()}
-        outcomes = [change(Outcome(one.item, one, kept[one.item])) for one in store.tolerances()]
+        outcomes = [change(Outcome(one.item, one, kept[one.item])) for one in store.only(ToleranceRecord)]
     with Store.create(path, config) as store:
         for outcome in outcomes:
             store.add(outcome)
@@ -171,7 +171,7 @@ def test_frames_keep_to_their_budget(tolerated, monkeypatch):
         strip = Strip(said[:, 0], said[:, 1], said[:, 2], frames, frames[:, 0, ::4, ::4])
         kept = {"input": noisy, "plain": noisy[0, :28, :28], **strip.kept("rotation")}
         monkeypatch.setattr(Store, "pictures", lambda store, item: kept)
-        record = next(one for one in store.tolerances() if one.part == "rotation")
+        record = next(one for one in store.only(ToleranceRecord) if one.part == "rotation")
         known[0]["rotation"] = cards.ProvedTolerance(record)
         (card,) = cards.make_cards(store, known, {})
     sizes = [len(frame[key]) for frame in card.rows[0].frames for key in ("picture", "map")]

@@ -13,8 +13,9 @@ from attribound.report.shared.templating import fill
 from attribound.report.shared.wording import Fact, fact
 from attribound.rounding import percent, round_down
 from attribound.runs import Store
-from attribound.runs.columns_proved import ProvedColumns, prove_columns
+from attribound.runs.columns_proved import prove_columns
 from attribound.runs.columns_summary import ColumnsSummary, summarise_columns
+from attribound.runs.proving import Proved
 from attribound.tolerances.columns.record import ColumnsRecord
 from attribound.tolerances.columns.sheet import codebook_of
 
@@ -78,7 +79,7 @@ def _look(store: Store) -> tuple[Ranges, list[ColumnsRecord], dict[str, str]]:
     ranges: dict[str, tuple[float, float]] = {}
     heap: list[tuple[float, int, ColumnsRecord]] = []
     versions: dict[str, str] = {}
-    for one in prove_columns(store.columns(), store.config):
+    for one in prove_columns(store):
         if isinstance(one, Failure):
             continue
         _widen(ranges, one)
@@ -91,7 +92,7 @@ def _look(store: Store) -> tuple[Ranges, list[ColumnsRecord], dict[str, str]]:
     return ranges, [record for *_, record in sorted(heap, key=lambda entry: (-entry[0], -entry[1]))], versions
 
 
-def _widen(ranges: dict[str, tuple[float, float]], one: ProvedColumns) -> None:
+def _widen(ranges: dict[str, tuple[float, float]], one: Proved[ColumnsRecord]) -> None:
     for name, cell in zip(one.record.names, one.record.row, strict=True):
         if isinstance(cell, float):
             low, high = ranges.get(name, (cell, cell))

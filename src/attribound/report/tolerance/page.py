@@ -16,8 +16,9 @@ from attribound.report.tolerance.verdict import judge
 from attribound.report.tolerance.words import command, title
 from attribound.rounding import confidence, exact_text, round_down
 from attribound.runs import Store
-from attribound.runs.tolerance_proved import ProvedTolerance
+from attribound.runs.proving import Proved
 from attribound.runs.tolerance_summary import ToleranceSummary, summarise_tolerances
+from attribound.tolerances.record import ToleranceRecord
 
 
 def write_page(run: Path, out: Path | None = None) -> Path:
@@ -34,10 +35,10 @@ def write_page(run: Path, out: Path | None = None) -> Path:
 
 def render(store: Store) -> str:
     """The page as text."""
-    known: dict[int, dict[str, ProvedTolerance | Failure]] = {item: {} for item in shown_items(store)}
+    known: dict[int, dict[str, Proved[ToleranceRecord] | Failure]] = {item: {} for item in shown_items(store)}
     versions: dict[str, str] = {}
 
-    def look(one: ProvedTolerance | Failure) -> None:
+    def look(one: Proved[ToleranceRecord] | Failure) -> None:
         record = one if isinstance(one, Failure) else one.record
         versions.update({} if isinstance(record, Failure) else record.versions)
         if record.item in known:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -135,6 +135,11 @@ class ColumnsRecord(
         asked: what was asked.
         parts: the statements; several for `stays:K`, in the order of reasons.
     """
+
+    alpha: ClassVar[float] = 0.0
+    proof: ClassVar[str] = "exact"
+    fidelity: ClassVar[None] = None
+    """It is about the plain values themselves, and nothing is left to chance."""
 
     format: int = FORMAT
     item: int

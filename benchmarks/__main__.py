@@ -25,6 +25,7 @@ NAMES = [
     "show_run",
     "report_page",
     "imagenet_draw",
+    "kept_memory",
 ]
 
 

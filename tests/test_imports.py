@@ -24,6 +24,7 @@ ROOMS = (
     "progress",
     "randomness",
     "threads",
+    "memory",
     "metrics",
     "codebook",
     "bounds",

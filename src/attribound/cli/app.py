@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from attribound import memory
 from attribound.errors import AttriboundError
 from attribound.sanitise import printable
 
@@ -149,6 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point: exit codes 0 done, 1 a check failed, 2 bad input (one line), 130 interrupted."""
     codes: list[int] = []
     atexit.register(_end, codes)  # registered first, so it is called last
+    memory.keep_freed()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not sys.warnoptions:  # a library's warning is not a line for the user, unless asked for with -W
         warnings.simplefilter("ignore")

@@ -12,6 +12,7 @@ from typing import final
 
 import torch
 
+from attribound import memory
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
 from attribound.runs.engines.parents import deaf, die_with
 from attribound.runs.job import Job
@@ -100,6 +101,7 @@ def _begin(job: Job, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(parent)
     torch.set_num_threads(1)
+    memory.keep_freed()
     _worker = worker_of(job)
 
 

@@ -13,6 +13,7 @@ from typing import Any, final
 import ray
 import torch
 
+from attribound import memory
 from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
@@ -175,6 +176,7 @@ class _Actor:
 
     def __init__(self, job: Job, weights: list[Any], files: list[Any]) -> None:
         torch.set_num_threads(1)
+        memory.keep_freed()
         shared = ray.get(weights[0]) if weights else None
         self.worker = worker_of(replace(job, weights=shared, files=ray.get(files[0])))
 

@@ -250,4 +250,4 @@ def test_nine_of_ten_are_nine_tenths() -> None:
             "run", RunConfig(model="m", data="d"), Asked(cosine=0.8, epsilon=0.1, share=0.9), many, 0, 1e-3, None, None
         )
         assert gate.passed
-        assert not Gate("run", gate.config, Asked(cosine=0.8, epsilon=0.1, share=0.9), many, 1, 1e-3, None, None).passed
+        assert not Gate("run", gate.config, asked, many, 1, 1e-3, None, None).passed

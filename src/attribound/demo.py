@@ -20,10 +20,8 @@ from attribound.fields.base import RunIn
 from attribound.fields.precision import advice
 from attribound.files import write_whole
 from attribound.progress import Stages
-from attribound.report.columns import page as columns_page
 from attribound.report.figures import plots
 from attribound.report.page import write_report
-from attribound.report.tolerance import page as tolerance_page
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs import RunConfig, Store, is_run
 from attribound.runs.audit import audit_run
@@ -196,7 +194,7 @@ def run_demo(
     decided = decide_credit(out / "credit", progress) if credit else None
     pages = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
     if decided is not None:
-        pages["credit"] = str(columns_page.write_page(out / "credit", out / "report-credit.html"))
+        pages["credit"] = str(write_report(out / "credit", out / "report-credit.html"))
     reports = sheet.pop("reports", {}) | pages
     summary: dict[str, Any] = {
         **sheet,
@@ -239,7 +237,7 @@ def _sheet(folder: Path, config: RunConfig, progress: Stages) -> dict[str, Any]:
     _certify(folder, config, progress, lambda line: None)
     with Store.read_any(folder) as store:
         found = summarise_tolerances(store)
-    page = tolerance_page.write_page(folder, folder.with_name(f"report-{folder.name}.html"))
+    page = write_report(folder, folder.with_name(f"report-{folder.name}.html"))
     return {"everyday": found.to_json(), "sheet": found.table(), "reports": {folder.name: str(page)}}
 
 

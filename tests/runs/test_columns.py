@@ -14,8 +14,8 @@ from pyarrow import parquet
 
 from attribound.cli.app import run
 from attribound.runs import Store
-from attribound.runs.columns_proved import prove_columns
 from attribound.runs.copies import copy_run
+from attribound.runs.proving import prove_columns
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.columns.asker import ColumnsAsker
 from attribound.tolerances.columns.record import ColumnsRecord

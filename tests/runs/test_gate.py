@@ -246,8 +246,7 @@ def test_nine_of_ten_are_nine_tenths() -> None:
     cases = [GatedInput(item, "certified" if item < 9 else "uncertified") for item in range(10)]
     for inputs in (10, 70):
         many = cases * (inputs // 10)
-        gate = Gate(
-            "run", RunConfig(model="m", data="d"), Asked(cosine=0.8, epsilon=0.1, share=0.9), many, 0, 1e-3, None, None
-        )
+        asked = Asked(cosine=0.8, epsilon=0.1, share=0.9)
+        gate = Gate("run", RunConfig(model="m", data="d"), asked, many, 0, 1e-3, None, None)
         assert gate.passed
         assert not Gate("run", gate.config, asked, many, 1, 1e-3, None, None).passed

@@ -14,10 +14,10 @@ from attribound.cli import run
 from attribound.runs import Store
 from attribound.runs.engines import Local
 from attribound.runs.kinds import kind_of
+from attribound.runs.proving import prove_tolerances
 from attribound.runs.records import encode
 from attribound.runs.runner import run as carry_out
 from attribound.runs.tolerance_gate import wanted_interval
-from attribound.runs.tolerance_proved import foreign
 from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 
@@ -108,8 +108,10 @@ def test_a_record_with_another_window_does_not_belong_to_its_run(folder, tmp_pat
     with Store.read_any(folder) as narrow, Store.read_any(tmp_path / "wide") as wide:
         for one, other in ((narrow, wide), (wide, narrow)):
             record = one.record(0, "rotation")
-            assert foreign(record, one.config) == []
-            assert any("which its run did not ask for" in line for line in foreign(record, other.config))
+            assert prove_tolerances.foreign(record, one.config) == []
+            assert any(
+                "which its run did not ask for" in line for line in prove_tolerances.foreign(record, other.config)
+            )
 
 
 def test_deleted_inputs_are_missed_and_repeated_ones_are_said(folder, tmp_path, capsys):

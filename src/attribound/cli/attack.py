@@ -112,7 +112,7 @@ def _about_columns(path: Path) -> bool:
 def _attack_columns(path: Path, opener: "Opener", *, count: int, seed: int, items: int | None, as_json: bool) -> None:
     """Try points inside every proved reach, and hand nearest changes to the library itself."""
     from attribound.cli import console
-    from attribound.runs.columns_audit import audit_columns
+    from attribound.runs.audit import audit_columns
 
     with console.progress(quiet=as_json) as advance:
         findings = audit_columns(

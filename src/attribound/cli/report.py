@@ -38,11 +38,9 @@ def report(
     """
     from attribound.files import write_whole
     from attribound.report.auditor import page as auditor
-    from attribound.report.columns import page as columns_page
-    from attribound.report.page import page
+    from attribound.report.page import render
     from attribound.report.shared import printing
     from attribound.report.shared.collect import read_scan
-    from attribound.report.tolerance import page as tolerance_page
     from attribound.runs import Store
 
     auditing = audience == Audience.AUDITOR
@@ -58,9 +56,8 @@ def report(
     with Store.read_any(run) as store:
         if store.config.kind != "certify":
             _check_tolerances(run, auditing, scan)
-            text = (columns_page if store.config.kind == "columns" else tolerance_page).render(store)
-        else:
-            text = auditor.render(store, by) if auditing else page.render(store, given)
+        scanned = [] if given is None else [given]
+        text = auditor.render(store, by) if auditing else render(store, *scanned)
     target = out or run / f"{'audit' if auditing else 'report'}.{kind.value}"
     written = printing.print_pdf(text, target) if kind == PageForm.PDF else write_whole(target, text)
     size = written.stat().st_size

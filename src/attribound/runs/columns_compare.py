@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import final
 
 from attribound.errors import StoredDataError
-from attribound.runs.columns_proved import prove_columns
 from attribound.runs.compared import DOUBTFUL, TOLERANCE, ComparedRuns, PairedRecords, names_of, proved_pairs
-from attribound.runs.proving import Proved
+from attribound.runs.proving import Proved, prove_columns
 from attribound.runs.store import Store
 from attribound.tolerances.columns.record import ColumnsRecord
 from attribound.tolerances.columns.words import size_text

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from attribound.certificates.record import Failure
-from attribound.runs.columns_proved import prove_columns
-from attribound.runs.proving import Proved
+from attribound.runs.proving import Proved, prove_columns
 from attribound.runs.store import Store
 from attribound.tolerances.columns.record import ColumnsRecord, Kept
 from attribound.tolerances.columns.words import nearest, size_text

@@ -8,9 +8,8 @@ from attribound import checks as check
 from attribound.certificates.record import Failure
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.rounding import exact_text
-from attribound.runs.columns_proved import prove_columns
 from attribound.runs.gate import Demand
-from attribound.runs.proving import Proved
+from attribound.runs.proving import Proved, prove_columns
 from attribound.runs.store import Store
 from attribound.tolerances.columns.record import ColumnsRecord
 from attribound.tolerances.columns.words import size_text, together

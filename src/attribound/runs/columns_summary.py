@@ -8,8 +8,8 @@ from typing import Any, final
 from attribound.certificates.record import Failure
 from attribound.certificates.subject import called
 from attribound.rounding import lower_quantile, percent, round_down
-from attribound.runs.columns_proved import prove_columns
 from attribound.runs.config import RunConfig
+from attribound.runs.proving import prove_columns
 from attribound.runs.store import Store
 from attribound.tolerances.columns.record import Asked, ColumnsRecord
 from attribound.tolerances.columns.words import together

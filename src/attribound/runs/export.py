@@ -18,9 +18,8 @@ from attribound.files import write_whole
 from attribound.rounding import exact_text, round_down
 from attribound.runs import columns_export
 from attribound.runs.proved import ProvedRecord, prove_all
-from attribound.runs.proving import Proved
+from attribound.runs.proving import Proved, prove_tolerances
 from attribound.runs.store import Store
-from attribound.runs.tolerance_proved import prove_tolerances
 from attribound.sanitise import visible
 from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.words import interval_text, proof_text

@@ -6,7 +6,7 @@ from typing import final
 from attribound.certificates.record import Failure
 from attribound.certification.again import Again
 from attribound.runs.check import Checking, RunCheck, repeated
-from attribound.runs.tolerance_proved import prove_tolerances
+from attribound.runs.proving import prove_tolerances
 from attribound.tolerances.again import ask_again
 from attribound.tolerances.record import ToleranceRecord
 

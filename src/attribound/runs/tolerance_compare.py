@@ -7,9 +7,8 @@ from typing import final
 
 from attribound.errors import StoredDataError
 from attribound.runs.compared import DOUBTFUL, TOLERANCE, ComparedRuns, PairedRecords, names_of, proved_pairs
-from attribound.runs.proving import Proved
+from attribound.runs.proving import Proved, prove_tolerances
 from attribound.runs.store import Store
-from attribound.runs.tolerance_proved import prove_tolerances
 from attribound.tolerances.evidence import Interval
 from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.words import interval_text

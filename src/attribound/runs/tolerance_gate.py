@@ -9,9 +9,8 @@ from attribound.certificates.record import Failure
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.rounding import exact_text
 from attribound.runs.gate import Demand
-from attribound.runs.proving import Proved
+from attribound.runs.proving import Proved, prove_tolerances
 from attribound.runs.store import Store
-from attribound.runs.tolerance_proved import prove_tolerances
 from attribound.suggest import closest, did_you_mean
 from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 from attribound.tolerances.words import interval_text

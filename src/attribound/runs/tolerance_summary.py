@@ -9,10 +9,9 @@ from attribound.certificates.record import Failure
 from attribound.certificates.subject import called
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
-from attribound.runs.proving import Proved
+from attribound.runs.proving import Proved, prove_tolerances
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
-from attribound.runs.tolerance_proved import prove_tolerances
 from attribound.tolerances.evidence import Interval
 from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 from attribound.tolerances.words import interval_text

@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from attribound.report.columns.page import render, write_page
+from attribound.report.columns.page import render
+from attribound.report.page import write_report
 from attribound.runs import Store
 from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.engines import Local
@@ -20,7 +21,7 @@ from tests.report.conftest import CREDIT, EVIL
 
 @pytest.fixture(scope="module")
 def page(credit) -> Path:
-    return write_page(credit)
+    return write_report(credit)
 
 
 def test_the_page_speaks_of_reasons(credit, page) -> None:
@@ -57,7 +58,7 @@ def test_what_cards_say_is_what_is_proved(credit, page) -> None:
 def test_several_reasons_each_have_their_reach(tmp_path) -> None:
     config = msgspec.structs.replace(CREDIT, items=3, columns=Asked(keep="stays:3", size="count"))
     run(prepare_columns(config)[1], tmp_path / "run", Local(1))
-    text = write_page(tmp_path / "run", tmp_path / "page.html").read_text()
+    text = write_report(tmp_path / "run", tmp_path / "page.html").read_text()
     assert "each of the first 3 reasons stays among the 3 against one changed answer" in text
     assert text.count("Reason 3") == 1
     assert "up to 2 answers" in text
@@ -71,7 +72,7 @@ def test_names_from_files_cannot_become_markup(credit, tmp_path) -> None:
     with Store.create(tmp_path / "run", other) as store:
         for one in records:
             store.add(Outcome(one.item, msgspec.structs.replace(one, asked=asked)))
-    assert EVIL not in write_page(tmp_path / "run").read_text()
+    assert EVIL not in write_report(tmp_path / "run").read_text()
 
 
 def test_a_forged_record_proves_nothing(credit, tmp_path) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from attribound.certificates.record import Failure
 from attribound.cli import run as command
+from attribound.report.page import write_report
 from attribound.report.tolerance import cards
-from attribound.report.tolerance.page import render, write_page
+from attribound.report.tolerance.page import render
 from attribound.report.tolerance.rows import broken_sides, status
 from attribound.report.tolerance.words import amount, reach
 from attribound.runs import Store
@@ -105,7 +106,7 @@ def test_where_all_were_tried_both_sides_are_known_to_break():
 
 
 def test_the_page_is_whole_small_and_says_the_verdict_first(tolerated, tmp_path):
-    out = write_page(tolerated, tmp_path / "page.html")
+    out = write_report(tolerated, tmp_path / "page.html")
     text = out.read_text(encoding="utf-8")
     assert out.stat().st_size < 600_000
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)|url\((?!data:|#)""", text)

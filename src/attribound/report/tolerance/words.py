@@ -1,11 +1,8 @@
-"""What tolerances say to people: names of changes, reaches, amounts, and the command that repeats a run."""
-
-import shlex
+"""What tolerances say to people: names of changes, reaches and amounts."""
 
 from attribound.changes.registry import parse_change
 from attribound.errors import ArgumentError
-from attribound.rounding import exact_text, round_down, round_up
-from attribound.runs import RunConfig
+from attribound.rounding import round_down, round_up
 from attribound.tolerances.evidence import Interval
 from attribound.tolerances.record import ChangeRecord
 
@@ -64,22 +61,3 @@ def amount(change: ChangeRecord, value: float) -> str:
         return title(change.spec).lower()
     number = f"{value:.3g}"
     return f"{change.unit} {number}" if change.unit == "quality" else f"{number} {change.unit}"
-
-
-def command(config: RunConfig, out: str) -> str:
-    """The exact command that repeats a run."""
-    words = ["attribound", "tolerance", "--model", config.model, "--data", config.data]
-    words += ["--arch", config.arch] if config.arch else []
-    words += ["--attribution", config.attribution]
-    words += [word for shape in config.maps for word in ("--map", shape)]
-    words += [word for spec in config.changes for word in ("--change", spec)]
-    words += [word for name, half in config.windows.items() for word in ("--window", f"{name}:{exact_text(half)}")]
-    words += ["--target", config.target] if config.target is not None else []
-    words += ["--output", config.output, "--bound", config.bound, "--reference", config.against]
-    words += ["--samples", str(config.samples), "--alpha", exact_text(config.alpha)]
-    words += [word for cosine in config.cosines for word in ("--cosine", exact_text(cosine))]
-    words += ["--items", str(config.items)] if config.items is not None else []
-    words += ["--shuffle"] if config.shuffle else []
-    words += ["--precision", config.precision] if config.precision != "float32" else []
-    words += ["--device", config.device] if config.device != "cpu" else []
-    return shlex.join([*words, "--seed", str(config.seed), "--out", out])

@@ -280,7 +280,7 @@ def _read(folder: Path) -> DemoRun:
             Certificate(record).save(folder / f"{record.item:03d}.json")
             certificates.append(Certificate(record, smoothed_map(store, record.item)))
         _draw(folder.with_name(f"{folder.name}.png"), certificates[:ROWS_PER_PICTURE], store)
-        return DemoRun(folder.name, summarise(store), certificates, store.recall("classes") or [])
+        return DemoRun(folder.name, summarise(store), certificates, store.names("classes"))
 
 
 def _draw(path: Path, shown: list[Certificate], store: Store) -> None:

@@ -145,7 +145,7 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
         for both in in_pairs(_sides(store, shared), _sides(other, shared)):
             pairs.append(_pair(both, maps, wanted, shared))
             claims |= dict.fromkeys(filter(None, (side.claim for side in both)))
-        classes = _names(store.recall("classes")) or _names(other.recall("classes"))
+        classes = store.names("classes") or other.names("classes")
         mine, theirs = len(store.done()), len(other.done())
     if not pairs:
         raise StoredDataError(f"{first} and {second} have no input in common: no hash of an input is in both")
@@ -165,10 +165,6 @@ def _sides(store: Store, cosines: Sequence[str]) -> Iterator[tuple[str, Side]]:
     for one in checked(store):
         if isinstance(one, ProvedRecord):
             yield one.record.input_sha256, Side.of(one, cosines)
-
-
-def _names(stored: Any) -> list[str]:
-    return [str(name) for name in stored] if isinstance(stored, list) else []
 
 
 def _pair(both: tuple[Side, Side], kept: tuple[Maps, Maps], cosine: float, shared: Sequence[str]) -> Pair:

@@ -230,6 +230,11 @@ class Store:
         """A remembered fact, or None."""
         return self._get(key)
 
+    def names(self, key: str) -> list[str]:
+        """Remembered names, of "classes" or "features"; may be none."""
+        stored = self._get(key)
+        return [str(name) for name in stored] if isinstance(stored, list) else []
+
     def done(self) -> set[int]:
         """The inputs that have a record."""
         return {int(item) for (item,) in self._select("SELECT item FROM records")}

@@ -2,7 +2,7 @@
 
 import math
 
-from attribound.certificates.sealed import seal_of
+from attribound.certificates.sealed import broken_seal
 from attribound.rounding import exact_text
 from attribound.tolerances.evidence import MARGIN, Evidence, Interval, Listed
 from attribound.tolerances.record import ListFacts, ToleranceRecord
@@ -18,9 +18,7 @@ def problems(record: ToleranceRecord) -> list[str]:
         found = found or [*overstatements(record, evidence), *_about_breaks(record, evidence)]
     except (ValueError, ArithmeticError, KeyError) as error:
         found = [f"nothing can be derived from its facts: {error}"]
-    if record.seal and record.seal != seal_of(record):
-        found.append("its seal does not fit its content: the file was changed after it was written")
-    return found
+    return found + broken_seal(record, record.seal)
 
 
 def _out_of_range(record: ToleranceRecord, evidence: Evidence) -> list[str]:

@@ -111,8 +111,8 @@ def _card(pair: Pair, stores: tuple[Store, Store], found: Comparison) -> dict[st
 def _largest(values: FloatArray, store: Store) -> str:
     """The largest features of a map by name, with their shares of its length."""
     flat = values.ravel() / (np.linalg.norm(values) or 1.0)
-    stored = store.recall("features")
-    names = stored if isinstance(stored, list) and len(stored) == flat.size else range(flat.size)
+    stored = store.names("features")
+    names = stored if len(stored) == flat.size else range(flat.size)
     order: Iterable[int] = np.argsort(-np.abs(flat), kind="stable")[:_FEATURES].tolist()
     return ", ".join(f"{names[at]} {flat[at]:+.2f}" for at in order)
 

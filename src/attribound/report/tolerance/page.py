@@ -35,7 +35,7 @@ def render(store: Store) -> str:
         item: dict(sorted(parts.items(), key=lambda part: order.get(part[0], len(order))))
         for item, parts in known.items()
     }
-    cards = make_cards(store, ordered, _classes(store))
+    cards = make_cards(store, ordered, dict(enumerate(store.names("classes"))))
     noun = "picture" if any(card.base for card in cards) else "input"
     return fill(
         "tolerance/templates/tolerance.html",
@@ -64,11 +64,6 @@ def render(store: Store) -> str:
         version=versions.get("attribound", ""),
         command=command(summary.config, store.path.name),
     )
-
-
-def _classes(store: Store) -> dict[int, str]:
-    names = store.recall("classes")
-    return dict(enumerate(map(str, names))) if isinstance(names, list) else {}
 
 
 def _alarms(summary: ToleranceSummary) -> list[str]:

@@ -5,6 +5,7 @@ from attribound.errors import ArgumentError
 from attribound.rounding import round_down, round_up
 from attribound.tolerances.evidence import Interval
 from attribound.tolerances.record import ChangeRecord
+from attribound.tolerances.words import shortened
 
 _ONE_STEP = ("flips", "other method", "words hidden")
 """Units of changes that are made or not."""
@@ -41,16 +42,12 @@ def reach(change: ChangeRecord, interval: Interval, *, sizes: bool = False) -> s
 
 def _ends(change: ChangeRecord, interval: tuple[float, float], sizes: bool) -> str:
     digits = 1 if change.high - change.low >= _WIDE else 2
-    low, high = (_short(text) for text in (round_up(interval[0], digits), round_down(interval[1], digits)))
+    low, high = (shortened(text) for text in (round_up(interval[0], digits), round_down(interval[1], digits)))
     if sizes:
         return f"up to {high} {change.unit} in any direction"
     if change.high == change.zero:
         return f"down to {change.unit} {low}"
     return f"up to {high} {change.unit}" if change.low == change.zero else f"from {low} to {high} {change.unit}"
-
-
-def _short(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def amount(change: ChangeRecord, value: float) -> str:

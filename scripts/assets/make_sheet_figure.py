@@ -29,9 +29,10 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     field = ab.Unit(ab.GradCAM(load_model(chosen.model, "efficientnet-lite0")))
-    sheet = ab.tolerance(field, open_data("photos").input(chosen.item), CHANGES, samples=chosen.samples)
+    photo = open_data("photos").input(chosen.item)
+    sheet = ab.tolerance(field, photo, CHANGES, samples=chosen.samples)
     print(sheet, flush=True)
-    plots.save(ab.plot(sheet), OUT)
+    plots.save(ab.plot(sheet, photo), OUT)
     with Image.open(OUT) as drawn:
         drawn.convert("RGB").quantize(256).save(OUT, optimize=True)
 

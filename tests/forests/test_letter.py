@@ -210,11 +210,14 @@ def test_groups_that_are_none(credit) -> None:
 def test_the_letter_in_full(credit) -> None:
     text = tolerance(credit, numbers(1), codebook=CREDIT.codebook).letter()
     assert "The answer is: bad risk." in text
-    assert "the strongest first: checking account (below 0 DM); purpose (new car); credit amount (9,271 DM);" in text
-    assert "The first reason: checking account. It stays first, each change by itself:" in text
-    assert '  checking account only "below 0 DM" or "0 to 200 DM" (now below 0 DM)' in text
-    assert "  credit amount up to 10,960 DM (now 9,271 DM)" in text
-    assert "  whatever any other answer is" in text
+    assert (
+        "Its reasons, strongest first: checking account (below 0 DM); purpose (new car); credit amount (9,271 DM);"
+        in text
+    )
+    assert "The first reason: checking account. It stays first if only one answer changes, within these limits:" in text
+    assert '  checking account: only "below 0 DM" or "0 to 200 DM" (now below 0 DM)' in text
+    assert "  credit amount: up to 10,960 DM (now 9,271 DM)" in text
+    assert "  all other answers: no limit" in text
     assert "makes credit amount the first reason: 1 month shorter, 358 DM more and 2 years older (size 0.23" in text
     assert "It does not say that the model is right." in text
 
@@ -246,5 +249,5 @@ def test_letters_without_a_codebook_and_with_a_tie(credit) -> None:
     assert "The nearest change that gives another answer: " in str(told)
     assert "Sizes: the number of changed answers." in str(told)
     fixed = tolerance(credit, numbers(1), fixed=NAMES)
-    assert "no change of these columns takes it away, however large" in str(fixed)
+    assert "No change of these answers takes it away, however large" in str(fixed)
     assert "Not changed: status, duration" in str(fixed)

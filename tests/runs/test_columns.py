@@ -2,6 +2,7 @@
 
 import csv
 import html
+import io
 import json
 import re
 import signal
@@ -103,6 +104,33 @@ def test_show_and_export(done, capsys):
     for form in ("csv", "latex"):
         assert run(["export", str(done), "--format", form]) == 0
         assert "age" in capsys.readouterr().out
+
+
+def test_the_table_for_people_is_slim(done, capsys):
+    tables = []
+    for more in ([], ["--all"]):
+        assert run(["export", str(done), "--format", "csv", *more]) == 0
+        tables.append(list(csv.DictReader(io.StringIO(capsys.readouterr().out))))
+    slim, full = tables
+    assert len(slim[0]) <= 16 + len(NAMES) < len(full[0])
+    assert [row["row.housing"] for row in slim] == [row["row.housing"] for row in full]
+    assert [row["statements.1.reach"] for row in slim] == [row["statements.1.reach"] for row in full]
+    assert slim[0]["reasons"].split("; ") == json.loads(full[0]["reasons"])[:4]
+
+
+def test_the_page_calls_rows_by_their_names(work, tmp_path):
+    with (work / "people.csv").open() as file:
+        head, *rows = csv.reader(file)
+    with (tmp_path / "named.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[*head, "name"], *([*row, f"Ada-{place}"] for place, row in enumerate(rows))])
+    words = ["--model", work / "credit.ubj", "--data", f"csv:{tmp_path / 'named.csv'}?label=paid&id=name"]
+    made = ["--items", 2, "--workers", 1, "--out", tmp_path / "run"]
+    assert run([*map(str, ["tolerance", *words, *made])]) == 0
+    assert run(["report", str(tmp_path / "run"), "--out", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert re.search(r"<span>Row Ada-[01]: class [01]</span>", page), "its name, and a number that is called a class"
+    assert run(["export", str(tmp_path / "run"), "--format", "latex", "--out", str(tmp_path / "table.tex")]) == 0
+    assert "\nAda-0 & " in (tmp_path / "table.tex").read_text()
 
 
 def test_parquet_says_what_json_says(done, tmp_path, capsys):

@@ -18,9 +18,11 @@ _NAMED = 5
 """How many columns whose values do not matter are named, rather than called all others."""
 _SOLID = 0.25
 """Reasons that no change up to this size removes are called solid, unless another size is asked for."""
+ALONE = " if only one answer changes, within these limits"
+"""After what a statement says: its columns follow, each with the others as they are."""
 _SIZES = {
-    "l2": "the root of the sum of squared changes, each in its column's unit",
-    "each": "the largest change, each in its column's unit",
+    "l2": "the root of the sum of squared changes, each in its column's unit; rounded down",
+    "each": "the largest change, each in its column's unit; rounded down",
     "count": "the number of changed answers",
 }
 
@@ -36,11 +38,19 @@ def letter(sheet: "Sheet", at: float | None) -> str:
 
 def opening(sheet: "Sheet") -> list[str]:
     """The answer and its reasons."""
-    book, classes = sheet.codebook, sheet.codebook.classes
-    named = sheet.prediction is not None and sheet.prediction < len(classes)
-    answer = [f"The answer is: {classes[sheet.prediction]}."] if named and sheet.prediction is not None else []
-    told = [f"{book.title(name)} ({_now(sheet, name)})" for name in sheet.reasons[:_SHOWN]]
-    return [*answer, f"Its reasons, the strongest first: {'; '.join(told)}."]
+    book, name = sheet.codebook, answer(sheet)
+    told = [f"{book.title(reason)} ({_now(sheet, reason)})" for reason in sheet.reasons[:_SHOWN]]
+    reasons = f"{'Its reasons' if name else 'The reasons'}, strongest first: {'; '.join(told)}."
+    return [f"The answer is: {name}.", reasons] if name else [reasons]
+
+
+def answer(sheet: "Sheet") -> str:
+    """What the model answers: the class by its name, or by its number; empty if it has no classes."""
+    if sheet.prediction is None:
+        return ""
+    classes = sheet.codebook.classes
+    name = classes[sheet.prediction] if sheet.prediction < len(classes) else str(sheet.prediction)
+    return f"class {name}" if name.isdecimal() else name
 
 
 def _solid(sheet: "Sheet", at: float | None) -> list[str]:
@@ -67,11 +77,11 @@ def statement(sheet: "Sheet", part: "Part") -> str:
         tie = " Another reason is as strong, up to rounding." if part.together.exact else ""
         return f"Nothing is proved about this: {part.words}.{tie}"
     if sheet.keep == "first":
-        return f"The first reason: {title}. It stays first, each change by itself:"
+        return f"The first reason: {title}. It stays first{ALONE}:"
     if sheet.keep.startswith("stays:"):
         count = sheet.keep.partition(":")[2]
-        return f"{title[:1].upper()}{title[1:]} stays among the first {count} reasons, each change by itself:"
-    return f"{part.words[:1].upper()}{part.words[1:]}, each change by itself:"
+        return f"{title[:1].upper()}{title[1:]} stays among the first {count} reasons{ALONE}:"
+    return f"{part.words[:1].upper()}{part.words[1:]}{ALONE}:"
 
 
 def _columns(sheet: "Sheet", part: "Part") -> list[str]:
@@ -82,10 +92,10 @@ def _columns(sheet: "Sheet", part: "Part") -> list[str]:
     free = [sheet.codebook.title(column.name) for column in moving if is_free(column)]
     lines = [f"  {limit(sheet.codebook, column)}" for column in moving if not is_free(column)]
     if free:
-        named = f"the {join(free, 'or')}" if len(free) <= _NAMED else "any other answer is"
-        lines.append(f"  whatever {named}")
+        named = join(free, "and") if len(free) <= _NAMED else "all other answers"
+        lines.append(f"  {named}: no limit")
     absent = [sheet.codebook.title(column.name) for column in moving if column.missing is False]
-    return [*lines, *([f"  (not if this answer were missing: {join(absent, 'or')})"] if absent else [])]
+    return [*lines, *([f"  (but not if missing: {join(absent, 'or')})"] if absent else [])]
 
 
 def movable(sheet: "Sheet", part: "Part") -> list["ColumnTolerance"]:
@@ -106,18 +116,20 @@ def limit(book: "Codebook", column: "ColumnTolerance") -> str:
         kept = [book[column.name].text(float(one)) for one, holds in column.alternatives.items() if holds]
         lost = [book[column.name].text(float(one)) for one, holds in column.alternatives.items() if not holds]
         if len(kept) > len(lost):
-            return f"{title} not {_quoted(lost)} (now {now})"
-        return f"{title} only {_quoted(kept)}" + ("" if kept == [now] else f" (now {now})")
-    return f"{title} {interval(book, column)} (now {now})" if not math.isnan(column.value) else f"{title} only missing"
+            return f"{title}: not {_quoted(lost)} (now {now})"
+        return f"{title}: only {_quoted(kept)}" + ("" if kept == [now] else f" (now {now})")
+    return (
+        f"{title}: {interval(book, column)} (now {now})" if not math.isnan(column.value) else f"{title}: only missing"
+    )
 
 
 def interval(book: "Codebook", column: "ColumnTolerance") -> str:
-    """`from 12 up to 47 months`; ends are rounded towards the row's value, never away."""
+    """`from 12 to 47 months`; ends are rounded towards the row's value, never away."""
     low, high = column.values
     unit = book[column.name].unit
     ends = [
         f"from {short_end(low, column.value)}" if low > -math.inf else "",
-        f"up to {short_end(high, column.value)}" if high < math.inf else "",
+        f"{'' if low > -math.inf else 'up '}to {short_end(high, column.value)}" if high < math.inf else "",
     ]
     return f"{' '.join(end for end in ends if end)} {unit}".rstrip()
 
@@ -126,7 +138,7 @@ def nearest(sheet: "Sheet", part: "Part") -> str:
     """The nearest change that breaks the statement, as a sentence."""
     together = part.together
     if math.isinf(together.reach):
-        return "All together: no change of these columns takes it away, however large."
+        return "No change of these answers takes it away, however large, not even all of them together."
     if together.reach == 0 and not together.exact:
         return "No change is ruled out."
     size = round_down(together.reach, 0 if sheet.size == "count" else 3)
@@ -135,7 +147,7 @@ def nearest(sheet: "Sheet", part: "Part") -> str:
         text = join(found, "and") or "none is needed"
         return f"The nearest change that {effect(sheet, part)}: {text} (size {size}). No smaller change does."
     known = f" The nearest found {effect(sheet, part)}: {join(found, 'and')}." if found else ""
-    return f"All together: no change smaller than {size} takes it away; the search ended there.{known}"
+    return f"Several answers at once: no change smaller than {size} takes it away; the search stopped there.{known}"
 
 
 def effect(sheet: "Sheet", part: "Part") -> str:
@@ -144,7 +156,7 @@ def effect(sheet: "Sheet", part: "Part") -> str:
         return "gives another answer" if sheet.keep == "class" else "breaks this"
     place, strengths = sheet.names.index(part.reason), sheet.side * part.after
     if sheet.keep.startswith("stays:"):
-        return f"takes {sheet.codebook.title(part.reason)} from them"
+        return f"removes {sheet.codebook.title(part.reason)} from these reasons"
     rival = int(np.argmax(np.where(np.arange(len(strengths)) == place, -np.inf, strengths)))
     title = sheet.codebook.title(sheet.names[rival])
     return f"makes {title} the first reason" if strengths[rival] > strengths[place] else f"makes {title} as strong"
@@ -186,7 +198,7 @@ def limits(sheet: "Sheet") -> list[str]:
         lines.append(f"Not changed: {', '.join(fixed)}.")
     return [
         *lines,
-        "Exact: every value of these columns was accounted for, none was sampled. It holds for this model and "
+        "Exact: every value of these columns was accounted for, none was sampled. This holds for this model and "
         f"this {sheet.codebook.noun}. It does not say that the model is right.",
     ]
 

@@ -15,6 +15,8 @@ from attribound.tolerances.columns.words import nearest, size_text
 Table = tuple[str, list[str], Iterator[list[str]]]
 """How columns are aligned, their heads, and the rows."""
 _INTERNAL = ("asked", "subject", "versions", "names", "row", "contributions", "units", "parts", "format", "seal", "tie")
+_NAMED = 4
+"""How many reasons a slim table names."""
 
 
 def column_rows(store: Store) -> Iterator[dict[str, Any]]:
@@ -59,15 +61,26 @@ def _statement(record: ColumnsRecord, part: Kept) -> dict[str, Any]:
     }
 
 
+def slim(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as people look at it: whose it is, the values, the first reasons, how far each statement holds."""
+    keys = ("item", "input", "label", "prediction", "row", "reasons", "keep", "size", "unit", "statements", "doubts")
+    said = {
+        number: {key: one[key] for key in ("words", "reach", "any_change", "exact", "change")}
+        for number, one in record["statements"].items()
+    }
+    reasons = "; ".join(record["reasons"][:_NAMED])
+    return {key: record[key] for key in keys} | {"reasons": reasons, "statements": said}
+
+
 def table(store: Store) -> Table:
     """For LaTeX: rows with their first reason, how far it holds, and the nearest change."""
 
     def row(one: Proved[ColumnsRecord] | Failure) -> list[str]:
         if isinstance(one, Failure):
-            return [str(one.item), "error"]
+            return [_plain(one.input or str(one.item)), "error"]
         record, part = one.record, one.record.together
         cells = [record.reasons[0], size_text(record, part), "yes" if part.exact else "at least", nearest(record, part)]
-        return [str(record.item), *map(_plain, cells)]
+        return [*map(_plain, [record.subject.input or str(record.item), *cells])]
 
     heads = ["row", "first reason", "holds up to", "exact", "nearest change"]
     return "rllll", heads, map(row, prove_columns(store))

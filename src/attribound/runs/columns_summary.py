@@ -118,13 +118,13 @@ class ColumnsSummary:
         return found + [f"row {one['item']} failed: {one['message']}" for one in self.messages]
 
     def _place(self, number: int, one: PlaceSummary) -> str:
-        what = "What is kept" if len(self.places) == 1 else f"Reason {number + 1}"
+        what = "The statement" if len(self.places) == 1 else f"Reason {number + 1}"
         count = len(one.reaches)
         unbroken = sum(map(math.isinf, one.reaches))
         median = lower_quantile(one.reaches, 0.5)
         text = "any change" if math.isinf(median) else f"{round_down(median, 4)} {self.asked.unit}"
         return (
-            f"{what}: holds up to {text} for half of the rows; under any change of these columns for {unbroken} of "
+            f"{what} holds up to {text} for half of the rows; under any change of these columns for {unbroken} of "
             f"{count}; exact for {one.exact} of {count} ({percent(one.exact / count)})."
         )
 

@@ -87,6 +87,8 @@ def _shown(one: ProvedRecord | Proved[ToleranceRecord] | Failure, **more: Any) -
 
 def slim(record: dict[str, Any]) -> dict[str, Any]:
     """A record as people look at it: its input by name, and what is said about it."""
+    if "statements" in record:
+        return columns_export.slim(record)
     named = {"item": record["item"], "input": record.get("input") or record.get("subject", {}).get("input", "")}
     return named | {key: value for key, value in record.items() if key not in _DETAILS and key not in named}
 

@@ -98,7 +98,8 @@ class Sheet:
 
     def _table(self) -> list[list[str]]:
         head = ["change", *(f"cosine {exact_text(cosine)}" for cosine in self.cosines)]
-        rows = [[*head, "unit", "class stays", "proof", "breaks at"]]
+        breaks = f"breaks {exact_text(self.cosines[0])} at" if len(self.cosines) > 1 else "breaks at"
+        rows = [[*head, "unit", "class stays", "proof", breaks]]
         for one in self.tolerances.values():
             broken = f"{one.breaks.label} ({one.breaks.cosine:.2f})" if one.breaks else "not found"
             reaches = [interval_text(interval) for interval in one.reaches.values()]

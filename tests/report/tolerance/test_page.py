@@ -173,7 +173,7 @@ def test_frames_keep_to_their_budget(tolerated, monkeypatch):
         kept = {"input": noisy, "plain": noisy[0, :28, :28], **strip.kept("rotation")}
         monkeypatch.setattr(Store, "pictures", lambda store, item: kept)
         record = next(one for one in store.only(ToleranceRecord) if one.part == "rotation")
-        known[0]["rotation"] = cards.ProvedTolerance(record)
+        known[0]["rotation"] = cards.Proved(record)
         (card,) = cards.make_cards(store, known, {})
     sizes = [len(frame[key]) for frame in card.rows[0].frames for key in ("picture", "map")]
     assert len(sizes) == 18

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from attribound.forests import ColumnTolerance, Part, Sheet
-from attribound.forests.words import interval, is_free, nearest, statement
+from attribound.forests.words import ALONE, answer, interval, is_free, nearest, statement
 from attribound.report.shared.bars import Bar
 from attribound.rounding import round_down
 from attribound.tolerances.columns.record import ColumnsRecord
@@ -52,7 +52,8 @@ class Card:
 
     Attributes:
         item: number of the row.
-        answer: the class, if it has a name.
+        name: what people call it; its number if it has no name.
+        answer: the class; empty if there are none.
         reason: the first reason.
         said: the statement.
         size: how far it holds, rounded down; empty: any change.
@@ -64,6 +65,7 @@ class Card:
     """
 
     item: int
+    name: str
     answer: str
     reason: str
     said: str
@@ -83,12 +85,12 @@ def make_card(record: ColumnsRecord, ranges: Ranges) -> Card:
     """The card of a record."""
     sheet = sheet_of(record)
     part = min(sheet.parts, key=lambda one: one.together.reach)
-    classes, prediction = sheet.codebook.classes, sheet.prediction
     return Card(
         item=record.item,
-        answer=classes[prediction] if prediction is not None and prediction < len(classes) else "",
+        name=record.subject.input or str(record.item),
+        answer=answer(sheet),
         reason=sheet.codebook.title(sheet.reasons[0]),
-        said=statement(sheet, part).replace(", each change by itself:", " for the values below, each by itself"),
+        said=statement(sheet, part).replace(f"{ALONE}:", " if only one answer changes, within the limits below"),
         size=size_text(part.together.reach, sheet.size),
         exact=part.together.exact,
         nearest=nearest(sheet, part),

@@ -151,8 +151,8 @@ def _facts(summary: ColumnsSummary) -> list[Fact]:
         fact("Data", config.data),
         fact("Explanation", "SHAP values of the trees, as the library computes them"),
         fact("One unit", asked.source),
-        fact("Does not change", ", ".join(codebook_of(asked).title(name) for name in asked.fixed) or "none is fixed"),
+        fact("Fixed columns", ", ".join(codebook_of(asked).title(name) for name in asked.fixed) or "none"),
         fact("How sure", "exact: no noise, no probability"),
         fact("Exact answers", f"{exact} of {asked_in_all}{'' if exact == asked_in_all else '; the others: at least'}"),
-        fact("Rows", f"{summary.rows}, of which {summary.errors} failed", warn=bool(summary.errors)),
+        fact("Rows", f"{summary.rows}; {summary.errors} failed", warn=bool(summary.errors)),
     ]

@@ -110,7 +110,7 @@ def _facts(summary: ToleranceSummary) -> list[Fact]:
         fact("Data", config.data),
         fact("Explanation", f"{config.method} of the {config.output}"),
         fact("Failure probability", f"alpha {exact_text(config.alpha)} for all that is said about one input"),
-        fact("Records", f"{summary.records}, of which {summary.errors} failed", warn=bool(summary.errors)),
+        fact("Records", f"{summary.records}; {summary.errors} failed", warn=bool(summary.errors)),
     ]
 
 

@@ -24,7 +24,7 @@ from attribound.report.figures import plots
 from attribound.report.page import write_report
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs import RunConfig, Store, is_run
-from attribound.runs.audit import audit_run
+from attribound.runs.audit import Audit
 from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.columns_summary import summarise_columns
 from attribound.runs.engines import Local
@@ -267,7 +267,7 @@ def _remove_old(folder: Path) -> None:
 def _attack_a_few(folder: Path, progress: Stages) -> list[Finding]:
     """An ordinary audit of the first certificates, each at its own claim: none may fall below it."""
     attacks = [Direct(steps=30, samples=96, rescore_samples=4096)]
-    return audit_run(folder, attacks, Opener(), items=ATTACKED, progress=partial(progress, "attack"))
+    return Audit(attacks, Opener()).of_run(folder, items=ATTACKED, progress=partial(progress, "attack"))
 
 
 def _read(folder: Path) -> DemoRun:

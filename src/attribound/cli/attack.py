@@ -66,7 +66,7 @@ def attack(
     from attribound.certification.reopen import Opener
     from attribound.cli import console
     from attribound.runs import is_run
-    from attribound.runs.audit import audit_file, audit_run
+    from attribound.runs.audit import Audit
 
     opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
     if is_run(path) and _about_columns(path):
@@ -78,23 +78,14 @@ def attack(
     attacks = make_attacks(method or plan.methods, options)
     close = plan.tightness if tightness is None else tightness
     with console.progress(quiet=as_json) as advance:
-        say = console.say(quiet=as_json)
+        audit = Audit(attacks, opener, cosine, seed, close, console.say(quiet=as_json))
         if is_run(path):
-            findings = audit_run(
-                path,
-                attacks,
-                opener,
-                cosine=cosine,
-                seed=seed,
-                tightness=close,
-                items=items or limit_items,
-                progress=lambda done, total: advance("audit", done, total),
-                say=say,
-            )
+            count = items or limit_items
+            findings = audit.of_run(path, items=count, progress=lambda done, total: advance("audit", done, total))
         elif items or limit_items:
             raise ArgumentError(f"--items is for runs, and {path} is not a run")
         else:
-            findings = [audit_file(path, attacks, opener, cosine=cosine, seed=seed, tightness=close, say=say)]
+            findings = [audit.of_file(path)]
     _finish(findings, path, as_json)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,26 +116,15 @@ def _run_note(state: Any, cosine: float) -> str:
     return ", ".join(parts)
 
 
-@singledispatch
-def show_summary(summary: Any, name: str) -> None:
-    """A run in tables, whatever its records are."""
-    raise TypeError(f"no table for {type(summary).__name__}")
+def show_summary(summary: Summary | ToleranceSummary | ColumnsSummary, name: str) -> None:
+    """A run in tables or lines, whatever its records are."""
+    if isinstance(summary, Summary):
+        _show_certificates(summary, name)
+    else:
+        print(*map(visible, summary.lines(name)), sep="\n")
 
 
-@show_summary.register
-def _(summary: ToleranceSummary, name: str) -> None:
-    """A row per change: the median of what is proved."""
-    print(*map(visible, summary.lines(name)), sep="\n")
-
-
-@show_summary.register
-def _(summary: ColumnsSummary, name: str) -> None:
-    """What is kept, how far, and the rows that break first."""
-    print(*map(visible, summary.lines(name)), sep="\n")
-
-
-@show_summary.register
-def _(summary: Summary, name: str) -> None:
+def _show_certificates(summary: Summary, name: str) -> None:
     """A run in three tables, with everything a reader must know to judge them."""
     console, config = Console(), summary.config
     noise = config.varied[1] if config.units is None else f"{config.noise} in units per feature"

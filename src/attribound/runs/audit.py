@@ -47,7 +47,6 @@ class Audit:
         path: Path,
         *,
         items: int | None = None,
-        stop: Callable[[], bool] = lambda: False,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> list[Finding]:
         """Attack every certified record not yet attacked in this way; stops at the first violation and saves its case.
@@ -55,7 +54,6 @@ class Audit:
         Args:
             path: the run.
             items: attack at most this many inputs.
-            stop: once it returns True, the input in hand is finished and the audit ends.
             progress: called with (inputs attacked, inputs in all).
 
         Returns:
@@ -69,7 +67,7 @@ class Audit:
             for number, record in enumerate(certified):
                 progress(number, len(certified))
                 before = done.get(record.item)
-                if stop() or (before and (before.violated or before.settings == settings)):
+                if before and (before.violated or before.settings == settings):
                     continue
                 found = self._challenge(Certificate(record))
                 worst = found.worst

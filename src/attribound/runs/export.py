@@ -36,27 +36,26 @@ Table = columns_export.Table
 Rows = Callable[[Store], Iterator[dict[str, Any]]]
 
 
-def export(store: Store, kind: str, out: Path | None, rows: Rows | None = None) -> Iterator[str]:
+def export(store: Store, kind: str, out: Path | None, rows: Rows) -> Iterator[str]:
     """Write a run's records to a file, or yield them as text, piece by piece, where `out` is None.
 
     Args:
         store: the run.
         kind: one of FORMATS.
         out: the file.
-        rows: makes rows of the run's records; default: those of certificates.
+        rows: makes rows of the run's records.
     """
     if kind not in _WRITERS:
         raise ArgumentError(f"expected --format {', '.join(_WRITERS)}, got {kind!r}")
-    made = rows or public_records
     if kind != "parquet":
-        pieces = _WRITERS[kind](store, made)
+        pieces = _WRITERS[kind](store, rows)
         if out is None:
             return pieces
         write_whole(out, (piece.encode() for piece in pieces))
     elif out is None:
         raise ArgumentError("expected --out FILE for parquet, which is not text")
     else:
-        _parquet(store, out, made)
+        _parquet(store, out, rows)
     return iter(())
 
 

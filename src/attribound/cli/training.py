@@ -251,11 +251,11 @@ def _write_scan(row: dict[str, Any], out: Path | None, target: Path | None) -> N
     if out is None or target is None:
         return
     from attribound.files import write_whole
-    from attribound.report.figures import plots
+    from attribound.report.figures import plots, tune_plot
 
     write_whole(out, json.dumps(row, indent=1) + "\n")
     if target.is_file():  # beside a device or a pipe there is no place for a picture
-        plots.save(plots.plot_scan(row), out.with_suffix(".png"))
+        plots.save(tune_plot.plot_scan(row), out.with_suffix(".png"))
 
 
 def _in_precision(field: "Field", precision: PrecisionName) -> "Field":

@@ -10,7 +10,7 @@ import torch
 import attribound as ab
 from attribound.certificates.certificate import Certificate
 from attribound.errors import ArgumentError
-from attribound.report.figures import masks, plots
+from attribound.report.figures import masks, tune_plot
 from attribound.runs import Store
 from tests.report.conftest import scan_of
 
@@ -114,8 +114,8 @@ def test_the_papers_curve_below_ours_is_explained(certificate) -> None:
 
 
 def test_an_assumed_scan_says_so(template) -> None:
-    assert "ASSUMED" in plots.plot_scan(scan_of(template[0], assumed=True)).axes[0].get_xlabel()
-    assert "ASSUMED" not in plots.plot_scan(scan_of(template[0])).axes[0].get_xlabel()
+    assert "ASSUMED" in tune_plot.plot_scan(scan_of(template[0], assumed=True)).axes[0].get_xlabel()
+    assert "ASSUMED" not in tune_plot.plot_scan(scan_of(template[0])).axes[0].get_xlabel()
 
 
 def test_no_backend_is_chosen() -> None:

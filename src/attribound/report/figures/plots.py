@@ -25,7 +25,7 @@ from attribound.rounding import round_down
 
 MAP_COLOURS = "RdBu_r"
 """Diverging and readable without red-green vision; zero is neutral."""
-_OURS, _PAPER, _BORDER = "#0b5fa5", "#b35806", "#555555"
+OURS, PAPER, _BORDER = "#0b5fa5", "#b35806", "#555555"
 _BARS = 15
 _WIDEST = 5
 """How many panels fit side by side."""
@@ -259,7 +259,7 @@ def _draw_bars(
     fits = features is not None and len(features) == flat.size
     names = [str(features[at]) if fits and features is not None else str(at) for at in chosen]
     places = np.arange(len(chosen))
-    axes.barh(places, flat[chosen] / (np.linalg.norm(flat) or 1.0), height=0.6, color=_OURS, label="smoothed")
+    axes.barh(places, flat[chosen] / (np.linalg.norm(flat) or 1.0), height=0.6, color=OURS, label="smoothed")
     if plain is not None and plain.size == flat.size:
         other = np.ravel(plain)
         axes.plot(other[chosen] / (np.linalg.norm(other) or 1.0), places, "|", color="#333333", ms=9, label="plain")
@@ -288,11 +288,11 @@ def _draw_curve(axes: Axes, certificate: Certificate) -> None:
     paper = np.array([certificate.cosine_paper(epsilon) for epsilon in epsilons])
     name = "assumed limit: NOT certified" if certificate.assumed else "certified"
     shown = certified >= 0
-    axes.plot(epsilons[shown], certified[shown], color=_OURS, label=name)
-    axes.fill_between(epsilons[shown], 0, certified[shown], color=_OURS, alpha=0.12)
+    axes.plot(epsilons[shown], certified[shown], color=OURS, label=name)
+    axes.fill_between(epsilons[shown], 0, certified[shown], color=OURS, alpha=0.12)
     below = bool((certified > paper + 1e-6).any())
     why = "\nit ignores the draws' spread, so ours can be above it" if below else ""
-    axes.plot(epsilons, paper, color=_PAPER, ls="--", lw=1, label=f"paper's formula (not a guarantee){why}")
+    axes.plot(epsilons, paper, color=PAPER, ls="--", lw=1, label=f"paper's formula (not a guarantee){why}")
     axes.set_ylim(0, 1.02)
     axes.set_xlim(0, end)
     axes.set_title(f"epsilon {round_down(certificate.max_epsilon(0.8), 3)} at cosine 0.8", fontsize=9)
@@ -309,33 +309,13 @@ def draw_explained(places: Sequence[Axes], image: Array, plain: Array, method: s
     _draw_map(places[1], values, f"its {method}", _Style(shown))
 
 
-def plot_scan(scan: dict[str, Any]) -> Picture:
-    """Noise levels of `tune`: what each costs in accuracy and gives in certified epsilon."""
-    figure = Picture(figsize=(6, 3.6), layout="constrained")
-    axes = figure.add_subplot()
-    for behind, colour, mark in ((False, _OURS, "o-"), (True, _PAPER, "s--")):
-        levels = [level for level in scan["levels"] if level.get("denoised", False) == behind]
-        found = [level["median_max_epsilon"] for level in levels]
-        kept = [level["accuracy_noisy"] for level in levels]
-        axes.plot(found, kept, mark, color=colour, label="with the denoiser" if behind and levels else None)
-        for level, x, y in zip(levels, found, kept, strict=True):
-            axes.annotate(f"sigma {level['sigma']:g}", (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
-    axes.axhline(scan["accuracy"], color="#777777", ls=":", lw=1, label="accuracy without noise")
-    axes.set_ylim(0, 1.05)
-    word = "epsilon under an ASSUMED limit, not certified," if scan.get("assumed") else "certified epsilon"
-    axes.set_xlabel(f"median {word} at cosine {scan['cosine']:g}")
-    axes.set_ylabel("accuracy under noise")
-    axes.legend(fontsize=8, loc="lower left")
-    return figure
-
-
 def plot_gaps(panels: dict[str, tuple[list[float], list[float]]]) -> Picture:
     """Sorted gaps between what attacks found and two bounds, one panel each: (sound, paper's)."""
     figure = Picture(figsize=(3.4 * len(panels), 3), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)
     for place, (title, (sound, paper)) in zip(axes[0], panels.items(), strict=True):
-        place.plot(sound, color=_OURS, label="above the certified cosine")
-        place.plot(paper, color=_PAPER, ls="--", label="above the paper's T (not a guarantee)")
+        place.plot(sound, color=OURS, label="above the certified cosine")
+        place.plot(paper, color=PAPER, ls="--", label="above the paper's T (not a guarantee)")
         place.axhline(0, color="#777777", lw=0.8)
         place.set_title(title, fontsize=9)
         place.set_xlabel("images, sorted", fontsize=8)

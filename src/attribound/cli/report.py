@@ -56,8 +56,7 @@ def report(
     with Store.read_any(run) as store:
         if store.config.kind != "certify":
             _check_tolerances(run, auditing, scan)
-        scanned = [] if given is None else [given]
-        text = auditor.render(store, by) if auditing else render(store, *scanned)
+        text = auditor.render(store, by) if auditing else render(store, given)
     target = out or run / f"{'audit' if auditing else 'report'}.{kind.value}"
     written = printing.print_pdf(text, target) if kind == PageForm.PDF else write_whole(target, text)
     size = written.stat().st_size

@@ -13,9 +13,10 @@ __all__ = ["render", "write_report"]
 _PAGES = {"certify": "page.page", "tolerance": "tolerance.page", "columns": "columns.page"}
 
 
-def render(store: Store, *scan: Mapping[str, Any] | None) -> str:
-    """The page as text; a scan, of certificates, is what `attribound tune` tried with the run's model."""
-    text: str = import_module(f"attribound.report.{_PAGES[store.config.kind]}").render(store, *scan)
+def render(store: Store, scan: Mapping[str, Any] | None = None) -> str:
+    """The page as text; a scan is for certificates: what `attribound tune` tried with the run's model."""
+    page = import_module(f"attribound.report.{_PAGES[store.config.kind]}")
+    text: str = page.render(store) if scan is None else page.render(store, scan)
     return text
 
 
@@ -31,5 +32,5 @@ def write_report(run: Path, out: Path | None = None, *, scan: Mapping[str, Any] 
         The file.
     """
     with Store.read_any(run) as store:
-        page = render(store) if scan is None else render(store, scan)
+        page = render(store, scan)
     return write_whole(run / "report.html" if out is None else out, page)

@@ -1,33 +1,51 @@
 """Shared by all tests: one thread per worker, the shipped model and the embedded sample."""
 
+import os
+from typing import TYPE_CHECKING
+
 import pytest
-import torch
 from hypothesis import settings
 
-from attribound.data import mnist_sample
-from attribound.models import load_shipped
+if TYPE_CHECKING:
+    import torch
 
-torch.set_num_threads(1)
 # The same examples every time: a test fails for everybody or for nobody.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """One thread per worker and process. With `-n`, the process that only hands out tests does without torch."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if not getattr(config.option, "numprocesses", None):
+        import torch
+
+        torch.set_num_threads(1)
+
+
 @pytest.fixture(scope="session")
-def sample() -> tuple[torch.Tensor, torch.Tensor]:
+def sample() -> "tuple[torch.Tensor, torch.Tensor]":
+    from attribound.data import mnist_sample
+
     return mnist_sample()
 
 
 @pytest.fixture(scope="session")
-def noise_model() -> torch.nn.Module:
+def noise_model() -> "torch.nn.Module":
+    from attribound.models import load_shipped
+
     return load_shipped("mnist-cnn-noise")
 
 
 @pytest.fixture(scope="session")
-def standard_model() -> torch.nn.Module:
+def standard_model() -> "torch.nn.Module":
+    from attribound.models import load_shipped
+
     return load_shipped("mnist-cnn")
 
 
 @pytest.fixture
-def generator() -> torch.Generator:
+def generator() -> "torch.Generator":
+    import torch
+
     return torch.Generator().manual_seed(20260101)

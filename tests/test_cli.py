@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 from safetensors.torch import save_file
@@ -192,12 +193,12 @@ def test_version_and_no_arguments(capsys) -> None:
 
 def test_choices_are_the_registries() -> None:
     assert list(choices.METHODS) == list(METHODS)
-    assert list(choices.Budget) == list(BUDGETS)
+    assert list(get_args(choices.Budget)) == list(BUDGETS)
     assert list(choices.NoiseKind) == list(LAWS)
-    assert set(choices.ObjectiveName) == set(NAMES)
-    assert list(choices.NormMode) == list(NORMS)
-    assert list(choices.Format) == [*FORMATS, "evidence", "model-card"]
-    assert tuple(choices.PrecisionName) == PRECISIONS
+    assert set(get_args(choices.ObjectiveName)) == set(NAMES)
+    assert list(get_args(choices.NormMode)) == list(NORMS)
+    assert list(get_args(choices.Format)) == [*FORMATS, "evidence", "model-card"]
+    assert tuple(get_args(choices.PrecisionName)) == PRECISIONS
 
 
 def test_interrupt_exits_130(monkeypatch, capsys) -> None:

@@ -1,5 +1,6 @@
 """Typos: what was probably meant is said, and before torch is loaded."""
 
+import json
 import subprocess
 import sys
 
@@ -66,36 +67,44 @@ def test_the_lists_are_the_registries() -> None:
 
 
 CERTIFY = ["certify", "--model", "mnist-cnn", "--data", "mnist-sample", "--out", "never"]
+TYPOS = [
+    (["certfy"], "certify"),
+    ([*CERTIFY, "--attribution", "grad-cam"], "gradcam"),
+    ([*CERTIFY, "--map", "centered"], "centred"),
+    ([*CERTIFY, "--noise", "0.1"], "gaussian:0.1"),
+    ([*CERTIFY, "--model", "mnist-cnn-nois"], "mnist-cnn-noise"),
+    ([*CERTIFY, "--data", "."], "folder:."),
+    (["tune", "--attribution", "grad-cam"], "gradcam"),
+    (["train", "--data", "minst:x", "--out", "a.safetensors"], "mnist:x"),
+]
 PROGRAM = """
-import sys
+import contextlib, io, json, sys
 from attribound import cli
-code = cli.run(sys.argv[1:])
-assert "torch" not in sys.modules, "torch was loaded"
-sys.exit(code)
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        code = cli.run(words)
+    print(json.dumps([code, said.getvalue(), "torch" in sys.modules]))
 """
 
 
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (["certfy"], "certify"),
-        ([*CERTIFY, "--attribution", "grad-cam"], "gradcam"),
-        ([*CERTIFY, "--map", "centered"], "centred"),
-        ([*CERTIFY, "--noise", "0.1"], "gaussian:0.1"),
-        ([*CERTIFY, "--model", "mnist-cnn-nois"], "mnist-cnn-noise"),
-        ([*CERTIFY, "--data", "."], "folder:."),
-        (["tune", "--attribution", "grad-cam"], "gradcam"),
-        (["train", "--data", "minst:x", "--out", "a.safetensors"], "mnist:x"),
-    ],
-)
-def test_typos_are_answered_before_torch_is_loaded(words, meant, tmp_path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert done.returncode == 2, done.stderr
-    assert "id you mean" in done.stderr
-    assert f"'{meant}'" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory) -> list[tuple[int, str, bool]]:
+    """Exit code, what was said, whether torch was loaded by then: of one process that is asked everything in turn."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps([words for words, _ in TYPOS])]
+    folder = tmp_path_factory.mktemp("typos")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(("number", "meant"), list(enumerate(meant for _, meant in TYPOS)))
+def test_typos_are_answered_before_torch_is_loaded(number, meant, answers) -> None:
+    code, said, loaded = answers[number]
+    assert code == 2, said
+    assert "id you mean" in said
+    assert f"'{meant}'" in said
+    assert len(said.splitlines()) == 1
+    assert not loaded
 
 
 def test_a_newer_format_says_upgrade(tmp_path, capsys) -> None:

@@ -28,7 +28,6 @@ class Purpose(StrEnum):
     REFERENCE = "reference"
     SCORE = "score"
     TUNE = "tune"
-    REPLAY = "replay"
     BASELINE = "baseline"
     FIGURE = "figure"
     SCAN = "scan"

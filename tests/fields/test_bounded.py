@@ -176,7 +176,10 @@ def test_only_claimed_limits_pass_on_the_probability_gradient() -> None:
 
 def test_the_same_wrapper_around_another_field() -> None:
     other = Saliency(Linear(torch.ones(2)))
-    for field in (Unit(SALIENCY), Clip(SALIENCY, 2.0), Proved(SALIENCY, 3.0, reason="so"), Assumed(SALIENCY, 4.0)):
+    for field in (
+        *(Unit(SALIENCY), Clip(SALIENCY, 2.0), Proved(SALIENCY, 3.0, reason="so"), Assumed(SALIENCY, 4.0)),
+        *(Unit(base=SALIENCY), Clip(SALIENCY, limit=2.0), Proved(limit=3.0, reason="so", base=SALIENCY)),
+    ):
         moved = field.around(other)
         assert type(moved) is type(field)
         assert moved.base is other

@@ -96,3 +96,13 @@ def test_what_is_no_reference_is_refused_in_a_line(model, others):
         ab.Relative(ab.Unit(saliency), reference)
     with pytest.raises(ab.AttriboundError, match="only certify makes one"):
         make_field(model, maps=["relative:photos"])
+
+
+def test_the_reference_is_frozen(model):
+    """Whoever gave it may write to it later: the field, its hash and what records hold stay as they were."""
+    given = torch.full((16,), 0.25)
+    field = ab.Relative(ab.Saliency(model), given)
+    kept = packed_reference(field)
+    given.zero_()
+    assert packed_reference(field) == kept
+    assert torch.equal(unpacked(kept, field.reshaped[-1]), torch.full((16,), 0.25))

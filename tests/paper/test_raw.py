@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 import attribound as ab
 from attribound.certification.reopen import Opened
@@ -10,7 +11,7 @@ from attribound.errors import ArgumentError
 from attribound.fields import IntegratedGradients
 from attribound.models import load_model
 from attribound.paper import EXPERIMENTS, Settings, conduct
-from attribound.paper.gridpg import BALL, SIGMA, _ball
+from attribound.paper.gridpg import BALL, PATH, SIGMA, _ball, _integrands
 from attribound.paper.raw import READINGS, raw_lengths
 from attribound.paper.settings import CIFAR_MODELS, MNIST_MODELS
 from attribound.paper.table import mean_interval
@@ -74,6 +75,43 @@ def test_grids_of_photographs_have_the_papers_ball_too(papers) -> None:
     assert any(note.startswith(f"{BALL} - IG on the same maps: 0.000") for note in table.notes)
     ball = next(iter(_ball(602_112).values()))
     assert ball.law(1).sigma == pytest.approx(SIGMA)
+
+
+@pytest.mark.parametrize("output", ["logit", "probability"])
+def test_points_that_share_a_forward_pass_give_the_integrated_gradients(output, sample, papers) -> None:
+    model, grid = load_model("mnist-cnn"), sample[0][0]
+    settings = replace(papers, output=output)
+    none = torch.Generator()
+    parts = list(_integrands(settings, model, grid, [3, 7], None, PATH, none))
+    assert parts[-1][0] == PATH
+    field = IntegratedGradients(model, output=output, steps=PATH)
+    for target, found in zip([3, 7], sum(part for _, part in parts) / PATH, strict=True):
+        expected = field.explain(grid[None], target).maps[0].double()
+        assert float((found - expected).norm() / expected.norm()) < 1e-4
+
+
+def test_draws_of_a_random_path_come_at_every_point_as_often(sample, papers) -> None:
+    """Of a linear network the gradient is the same everywhere: only the noise on the factor z is left."""
+    torch.manual_seed(0)
+    linear = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10)).requires_grad_(False)
+    grid, noise = sample[0][0], ab.Gaussian(0.1)
+    settings = replace(papers, output="logit")
+    counts, parts = zip(*_integrands(settings, linear, grid, [4], noise, 64, torch.Generator()), strict=True)
+    assert counts == tuple(range(4, 65, 4))
+    weights = linear[1].weight[4].view_as(grid).double()
+    left = (sum(parts)[0] / 64 - grid.double() * weights) / weights
+    assert float(left.std()) == pytest.approx(0.1 / 8, rel=0.1)
+
+
+def test_few_draws_are_measured_beside_all(papers) -> None:
+    settings = replace(papers, attribution="ig-random", items=2, samples=64, data="photos?size=32")
+    table = conduct(EXPERIMENTS["gridpg"], settings)
+    names = ["IG", "uniform, 1/4 of the draws", "uniform", "gaussian, 1/4 of the draws", "gaussian", BALL]
+    assert [row[0] for row in table.rows] == names
+    assert table.notes[0].startswith("1 grids")  # the data have no second
+    assert table.notes[-1] == "Maps explain the softmax of the predicted class, as in the paper."
+    whole = conduct(EXPERIMENTS["gridpg"], replace(settings, samples=16))
+    assert [row[0] for row in whole.rows] == ["IG", "uniform", "gaussian", BALL]
 
 
 def test_an_unknown_output_is_one_clear_line(papers) -> None:

@@ -20,8 +20,9 @@ SWITCHES = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator:
+    """One for all tests of reports. Not of the session: its event loop is of no use to other tests."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
     if CHROMIUM is None:
         pytest.skip("no Chromium: apt-get install chromium, or `make browser`")

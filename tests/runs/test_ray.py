@@ -23,8 +23,6 @@ from attribound.tolerances.columns.record import Asked
 from tests.runs.applicants import records as column_records
 from tests.runs.conftest import CONFIG, records
 
-ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'attribound[ray]'")
-
 
 def actor_processes(ancestor: int) -> list[int]:
     """Descendants of a process that Ray has named after our actor: those of other clusters are nobody's to kill."""
@@ -43,6 +41,7 @@ def actor_processes(ancestor: int) -> list[int]:
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
+    ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'attribound[ray]'")
     try:
         ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, logging_level="error")
     except OSError as error:

@@ -11,10 +11,7 @@ import pytest
 
 from tests.site.conftest import ROOT
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-if CHROMIUM is None:
-    pytest.skip("no Chromium: apt-get install chromium, or `make browser`", allow_module_level=True)
 
 SWITCHES = [
     "--no-sandbox",
@@ -59,6 +56,9 @@ def address(site) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium: apt-get install chromium, or `make browser`")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
         yield browser

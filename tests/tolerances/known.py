@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attribound.changes import Continuous, Finite, Parameter
+from attribound.changes import Continuous, Finite
 from attribound.fields import Explanation, Field
 
 
@@ -70,10 +70,6 @@ class Steps(Finite):
 
     def __init__(self, count=30):
         self.count = count
-
-    @property
-    def parameters(self):
-        return (Parameter("steps", -self.count, self.count),)
 
     def alternatives(self, x):
         every = torch.arange(-self.count, self.count + 1).double()

@@ -39,6 +39,7 @@ def stretched(record, factor):
     return replace(
         record,
         facts=facts,
+        window=None if record.window is None else record.window * factor,
         change=replace(change, low=low, zero=zero, high=high),
         reaches={key: larger(interval) for key, interval in record.reaches.items()},
         class_reach=larger(record.class_reach),
@@ -105,3 +106,15 @@ def test_a_gain_within_rounding_is_said(known):
     found, remarks = ask_again(replace(forged, reaches=whole), field, x)
     assert found == []
     assert any("rounding explains it" in line for line in remarks)
+
+
+@pytest.mark.parametrize(("spec", "cosine"), [("rotation:20", 0.99), ("brightness:30", 0.9995)])
+def test_breaks_that_are_left_out_or_moved_away_are_found_again(known, spec, cosine):
+    field, x, _ = known
+    record = ab.tolerance(field, x, spec, cosine=cosine, samples=210, alpha=0.1, seed=1)[spec.partition(":")[0]].record
+    (key, found), high = *record.breaks.items(), record.change.high
+    assert abs(found.value) < high / 2
+    for hidden in (None, replace(found, value=high)):
+        lines = ask_again(replace(record, breaks={key: hidden}), field, x)[0]
+        assert any(f"as the nearest break of cosine {key}" in line for line in lines)
+    assert ask_again(record, field, x) == ([], [])

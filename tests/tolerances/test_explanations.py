@@ -6,6 +6,7 @@ import torch
 import attribound as ab
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Explanation, Field
+from attribound.fields.precision import in_precision
 from attribound.tolerances.sheet_file import read_sheet, sheet_problems
 from tests.problems import Linear
 
@@ -69,3 +70,24 @@ def test_refusals():
         ab.Explanations([ab.Saliency(dropout)])
     with pytest.raises(FieldError, match="maps of 3 numbers"):
         ask([ab.Grouped(saliency(1.0, 1.0, 1.0), [0, 1, 1])])
+
+
+class Seen(torch.nn.Module):
+    """Remembers in which precision it was run."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.kinds = torch.nn.Linear(3, 2), set()
+
+    def forward(self, x):
+        scores = self.linear(x)
+        self.kinds.add(scores.dtype)
+        return scores
+
+
+def test_all_are_run_in_the_precision_that_the_record_names():
+    first, other = Seen(), Seen()
+    field = in_precision(ab.Unit(ab.Saliency(first.eval())), "bfloat16")
+    sheet = ab.tolerance(field, X.float(), ab.Explanations([ab.Saliency(other.eval())]), cosine=0.1)
+    assert sheet["explanations"].record.subject.precision == "bfloat16"
+    assert other.kinds == {torch.bfloat16}

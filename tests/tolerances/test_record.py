@@ -1,5 +1,6 @@
 """Records of tolerances: what they hold, that they state no more than follows, and sheets as files."""
 
+import dataclasses
 import json
 
 import msgspec
@@ -86,6 +87,29 @@ def test_breaks_are_checked(sheet):
     assert problems(again(record, breaks={**record.breaks, "0.8": inside})) != []
 
 
+def test_the_nearest_alternative_that_fails_is_stated(sheet):
+    record = sheet["steps"].record
+    places, values, cosines = (getattr(record.facts, name).values() for name in ("places", "values", "cosines"))
+    further = int(np.flatnonzero(places == 25)[0])
+    moved = msgspec.structs.replace(record.breaks["0.8"], value=float(values[further]), cosine=float(cosines[further]))
+    for hidden in (None, moved):
+        assert any(
+            "not the nearest" in line for line in problems(again(record, breaks={**record.breaks, "0.8": hidden}))
+        )
+
+
+@pytest.mark.parametrize("name", ["add", "mirrored", "steps"])
+def test_range_and_window_are_those_of_the_facts(sheet, name):
+    """A gate asks one side of a change with one side, and a run names the window that was asked for."""
+    record = sheet[name].record
+    change = msgspec.structs.replace(record.change, low=0.0, high=record.change.high / 2)
+    inside = dict.fromkeys(record.reaches, (0.0, 1.0))
+    forged = again(record, change=change, reaches=inside, class_reach=None)
+    assert any("that its facts are not about" in line for line in problems(forged))
+    if record.window is not None:
+        assert any("has a window" in line for line in problems(again(record, window=record.window / 2)))
+
+
 def test_kept_facts_prove_no_more_than_the_scan(sheet):
     """What a record states is what the sheet states: rounding to the safe side changes the reach by a position."""
     record = sheet["add"].record
@@ -118,6 +142,20 @@ def test_sheets_are_saved_loaded_and_checked(sheet, tmp_path):
     path.write_text("{}")
     with pytest.raises(StoredDataError, match="not a sheet"):
         read_sheet(path)
+
+
+def test_a_sheet_that_contradicts_itself_is_not_loaded(sheet, tmp_path):
+    """Another cosine under the same head, an interval that does not follow."""
+    other = ab.tolerance(ab.Unit(Turning(edge=22.0)), X, Steps(30), cosine=(0.1, 0.2), seed=3)
+    mixed = ab.Sheet({"add": sheet["add"], "steps": other["steps"]}, sheet.alpha, sheet.plain)
+    wider = msgspec.structs.replace(
+        sheet["add"].record, reaches=dict.fromkeys(sheet["add"].record.reaches, (-30.0, 30.0))
+    )
+    boasting = ab.Sheet({"add": dataclasses.replace(sheet["add"], record=wider)}, sheet.alpha, sheet.plain)
+    for one, message in ((mixed, "classes or cosines"), (boasting, "but its facts give")):
+        one.save(tmp_path / "sheet.json")
+        with pytest.raises(StoredDataError, match=f"sheet.json contradicts itself: .*{message}"):
+            ab.Sheet.load(tmp_path / "sheet.json")
 
 
 def test_the_same_draws_give_the_same_facts(sheet):

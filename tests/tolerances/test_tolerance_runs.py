@@ -20,6 +20,7 @@ from attribound.runs.runner import run as carry_out
 from attribound.runs.tolerance_gate import wanted_interval
 from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.tolerances.record import ChangeRecord, ToleranceRecord
+from attribound.tolerances.verify import problems
 
 BASE = ["tolerance", "--model", "mnist-cnn-noise", "--data", "mnist-sample", "--items", "2", "--workers", "1"]
 ASKED = ["--change", "rotation:10", "--change", "brightness:4", "--cosine", "0.5", "--cosine", "0.7"]
@@ -112,6 +113,20 @@ def test_a_record_with_another_window_does_not_belong_to_its_run(folder, tmp_pat
             assert any(
                 "which its run did not ask for" in line for line in prove_tolerances.foreign(record, other.config)
             )
+        wide_config = replace(wide.config, windows={"rotation": 2.0})
+        forged = replace(wide.record(0, "rotation"), window=2.0, seal="")
+        assert prove_tolerances.foreign(forged, wide_config) == ["has no seal"]
+        assert problems(forged) == ["has a window 2.0 of share 0.5"], "a narrow window stated over facts of a wide one"
+
+
+def test_alpha_is_shared_by_all_that_is_scanned(folder, tmp_path, capsys):
+    """A run that says that fewer changes are scanned than have records would spend more than its alpha."""
+    assert run(["copy", str(folder), str(tmp_path / "copy")]) == 0
+    with Store.append(tmp_path / "copy") as store:
+        store._put("config", replace(store.config, scanned=0).to_json())
+        store._connection.commit()
+    found = printed(capsys, "verify", tmp_path / "copy", code=1)
+    assert "is scanned, but its run shares alpha among 0 other changes" in json.dumps(found)
 
 
 def test_deleted_inputs_are_missed_and_repeated_ones_are_said(folder, tmp_path, capsys):

@@ -8,16 +8,6 @@ from attribound.attacks.likelihood import Likelihood
 from attribound.attacks.random_directions import RandomDirections
 
 __all__ = [
-    "BUDGETS",
-    "METHODS",
-    "Attack",
-    "AttackResult",
-    "Direct",
-    "Ifia",
-    "Likelihood",
-    "Problem",
-    "RandomDirections",
-    "attack",
-    "make_attacks",
-    "register_attack",
-]
+    "BUDGETS", "METHODS", "Attack", "AttackResult", "Direct", "Ifia", "Likelihood", "Problem", "RandomDirections",
+    "attack", "make_attacks", "register_attack",
+]  # fmt: skip

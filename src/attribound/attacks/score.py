@@ -52,7 +52,7 @@ def rescore(family: Family, changed: Family, noise: Noise | None, samples: int, 
     """The maps before and after a change that is already fixed, from fresh draws."""
     first, second = (_halves(one, noise, samples, seed, side) for side, one in enumerate((family, changed)))
     before, after = (sum(parts, torch.zeros_like(parts[0])) / len(parts) for parts in (first, second))
-    cosine = _cosine(first, second)
+    cosine = _cosine(first, second, before, after)
     if noise is None:
         return Score(cosine, cosine, before, after)
     return Score(cosine, _most(family.field, before, after, samples), before, after)
@@ -65,13 +65,12 @@ def _halves(family: Family, noise: Noise | None, samples: int, seed: int, side: 
     return [view.map(stream(Purpose.SCORE, seed, side, half, family.x.device)) for half in range(count)]
 
 
-def _cosine(before: list[Tensor], after: list[Tensor]) -> float:
+def _cosine(first: list[Tensor], second: list[Tensor], before: Tensor, after: Tensor) -> float:
     """<h, h~> / sqrt(<h1, h2> <h~1, h~2>), each product unbiased; the plain cosine where a norm is lost in noise."""
-    sums = [sum(parts, torch.zeros_like(parts[0])) / len(parts) for parts in (before, after)]
-    squares = [float(parts[0] @ parts[-1]) for parts in (before, after)]
+    squares = [float(parts[0] @ parts[-1]) for parts in (first, second)]
     if min(squares) <= 0:
-        return float(cosine_similarity(sums[0][None], sums[1][None]))
-    return max(min(float(sums[0] @ sums[1]) / math.sqrt(squares[0] * squares[1]), 1.0), -1.0)
+        return float(cosine_similarity(before[None], after[None]))
+    return max(min(float(before @ after) / math.sqrt(squares[0] * squares[1]), 1.0), -1.0)
 
 
 def _most(field: Field, before: Tensor, after: Tensor, samples: int) -> float:

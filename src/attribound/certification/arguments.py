@@ -17,6 +17,7 @@ from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.precision import check_precision, in_precision, slow_here
 from attribound.fields.rows import check_evaluating
 from attribound.models.sizes import only_size, stated_size
+from attribound.models.stated import layers_of
 from attribound.noise import Noise
 from attribound.sampling.draws import predicted
 
@@ -231,11 +232,7 @@ def _named(target: str, classes: int, names: Sequence[str]) -> int:
 
 def class_names(model: Any) -> tuple[str, ...]:
     """What a model itself calls its classes: `classes`, or Hugging Face's `config.id2label`; empty if it does not."""
-    for _ in range(8):  # wrappers hold the model that they wrap
-        if (names := _own_names(model)) or not hasattr(model, "model"):
-            return names
-        model = model.model
-    return ()
+    return next((names for layer in layers_of(model) if (names := _own_names(layer))), ())
 
 
 def _own_names(model: Any) -> tuple[str, ...]:

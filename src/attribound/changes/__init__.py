@@ -1,6 +1,6 @@
 """What the world may do to an input: one file per change, and how maps are brought back."""
 
-from attribound.changes.base import Change, Continuous, Factor, Finite, Parameter
+from attribound.changes.base import Change, Continuous, Factor, Finite
 from attribound.changes.blur import Blur
 from attribound.changes.brightness import Brightness, Warmth
 from attribound.changes.contrast import Contrast
@@ -19,6 +19,6 @@ from attribound.changes.zoom import Zoom
 
 __all__ = [
     "Blur", "Brightness", "Change", "Continuous", "Contrast", "Explanations", "Factor", "Finite", "Flip", "Gamma",
-    "HiddenWord", "Jpeg", "Parameter", "ResizeMethod", "Rotation", "Saturation", "Shift", "Together", "Warmth", "Zoom",
+    "HiddenWord", "Jpeg", "ResizeMethod", "Rotation", "Saturation", "Shift", "Together", "Warmth", "Zoom",
     "make_changes", "names", "parse_change", "register_change",
 ]  # fmt: skip

@@ -8,8 +8,7 @@ proves with confidence, or *finite*, with alternatives that are all tried. For o
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Self, final
+from typing import Any, ClassVar, Self, final
 
 import torch
 from torch import Tensor
@@ -18,21 +17,8 @@ from attribound.errors import ArgumentError
 from attribound.fields.base import Explanation, Field
 from attribound.rounding import exact_text
 
-
-@final
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a change; 0 is no change.
-
-    Attributes:
-        name: as people call it.
-        low: left end of its range.
-        high: right end.
-    """
-
-    name: str
-    low: float
-    high: float
+_ADDS_UP = 1e-4
+"""What rounding may explain where a change is made in two steps."""
 
 
 class Change(ABC):
@@ -46,6 +32,7 @@ class Change(ABC):
         example: a spec that people can copy.
         adds_up: whether changing by t and then by u is changing by t + u, exactly but for rounding.
         moves: whether things move, so that maps must be brought back and need places.
+        dimensions: how many parameters it has.
     """
 
     name: str
@@ -55,11 +42,7 @@ class Change(ABC):
     example: ClassVar[str]
     adds_up: ClassVar[bool] = False
     moves: bool = False
-
-    @property
-    @abstractmethod
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Its parameters with their ranges."""
+    dimensions: int = 1
 
     @abstractmethod
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
@@ -83,18 +66,22 @@ class Change(ABC):
         """
         return maps
 
-    def explain(
-        self,
-        field: Field,
-        points: Tensor,
-        t: Tensor,
-        target: int,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
-    ) -> Explanation:
-        """What is said about changed inputs: by the field itself, unless the change is one of explanations."""
-        return field.explain(points, target, generator=generator, create_graph=create_graph)
+    @property
+    def brings_back(self) -> bool:
+        """Whether it has a way of its own to bring maps back."""
+        return type(self).back is not Change.back
+
+    def explain(self, field: Field, points: Tensor, t: Tensor, target: int, **how: Any) -> Explanation:
+        """What is said about changed inputs: by the field itself, unless the change is one of explanations.
+
+        Args:
+            field: the field that is asked about.
+            points: (B, ...) the changed inputs.
+            t: their parameters.
+            target: the class that is explained.
+            how: `generator` and `create_graph`, as for the field.
+        """
+        return field.explain(points, target, **how)
 
     def sliding(self) -> "Continuous":
         """The same change by any real amount, as `Together` makes it."""
@@ -126,16 +113,13 @@ class Continuous(Change):
 
     Attributes:
         mirrored: only t >= 0 has a meaning; the window at 0 takes |t|.
+        low: left end of the parameter's range, in which windows are counted.
+        high: right end.
     """
 
     mirrored: ClassVar[bool] = False
     low: float
     high: float
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The one parameter, in which windows are counted."""
-        return (Parameter(self.name, self.low, self.high),)
 
     def sliding(self) -> "Continuous":
         """Itself."""
@@ -207,13 +191,38 @@ class Finite(Change):
         return f"{self.shown(float(self.places(t[None])[0])):g} {self.unit}"
 
 
-class Switch(Finite):
-    """A finite change without a range: its name says it all."""
+class Named(Finite):
+    """A finite change whose alternatives have names and no order: each is one step away. It is made in Python only."""
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Done or not."""
-        return (Parameter(self.name, 0, 1),)
+    @abstractmethod
+    def labels(self) -> Sequence[str]:
+        """The names."""
+
+    @final
+    @property
+    def spec(self) -> str:
+        """Its name, for the rest cannot be typed."""
+        return self.name
+
+    @final
+    def alternatives(self, x: Tensor) -> Tensor:
+        """All of them, by number."""
+        return torch.arange(len(self.labels)).double()
+
+    @final
+    def places(self, t: Tensor) -> Tensor:
+        """Each is one step away."""
+        return torch.ones(len(t), dtype=torch.float64)
+
+    @final
+    def label(self, t: Tensor) -> str:
+        """Its name."""
+        return self.labels[round(float(t))]
+
+
+class Switch(Finite):
+    """A finite change without a range: its name says it all."""
 
     @classmethod
     def parse(cls, amount: str) -> Self:
@@ -226,6 +235,20 @@ class Switch(Finite):
     def spec(self) -> str:
         """As people type it."""
         return self.name
+
+
+def adds_up(change: Continuous, x: Tensor, window: float) -> bool:
+    """Whether changing by t and then by u is changing by t + u, tried on an input for t in the range and |u| <= window.
+
+    Of a change that takes |t| it never is: a window about a changed input goes one way only.
+    """
+    around = torch.tensor([-window, 0.0, window], dtype=torch.float64)
+    for t in (change.low, change.low / 2, change.high / 2, change.high):
+        once = change.apply(x.clone(), t + around)
+        twice = change.apply(once[1].clone(), around)
+        if change.mirrored or not torch.allclose(once, twice, rtol=_ADDS_UP, atol=_ADDS_UP):
+            return False
+    return True
 
 
 def number(kind: type[Change], amount: str, units: tuple[str, ...]) -> float:

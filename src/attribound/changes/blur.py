@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 from attribound.changes.base import Continuous, number, positive
-from attribound.changes.pictures import check_picture
+from attribound.changes.pictures import OfPictures
 
 _SHARP = 1e-3
 """Pixels of deviation below which a normal curve has all its weight on its own pixel."""
 
 
 @final
-class Blur(Continuous):
+class Blur(OfPictures, Continuous):
     """Blurred by a normal curve, its deviation up to a number of pixels."""
 
     name = "blur"
@@ -30,10 +30,6 @@ class Blur(Continuous):
     def parse(cls, amount: str) -> Self:
         """blur:3 or blur:3px."""
         return cls(number(cls, amount, ("", "px")))
-
-    def check(self, x: Tensor) -> None:
-        """Pictures only."""
-        check_picture(x, self.name)
 
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Blur rows and columns."""

@@ -5,7 +5,7 @@ from typing import ClassVar, Self, final
 import torch
 from torch import Tensor
 
-from attribound.changes.base import Continuous, Finite, Parameter, both_ways, number, whole
+from attribound.changes.base import Continuous, Finite, both_ways, number, whole
 from attribound.changes.pictures import check_colours, check_levels, check_picture, from_levels, levels_of, rows_of
 
 
@@ -29,11 +29,6 @@ class _Levels(Finite):
     def spec(self) -> str:
         """As people type it."""
         return f"{self.name}:{self.levels}"
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Grey levels."""
-        return (Parameter(self.name, -self.levels, self.levels),)
 
     def alternatives(self, x: Tensor) -> Tensor:
         """Every whole number of grey levels but 0."""

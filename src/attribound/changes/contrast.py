@@ -5,21 +5,17 @@ from typing import final
 from torch import Tensor
 
 from attribound.changes.base import Factor
-from attribound.changes.pictures import check_picture, rows_of
+from attribound.changes.pictures import OfPictures, rows_of
 
 
 @final
-class Contrast(Factor):
+class Contrast(OfPictures, Factor):
     """Differences from middle grey multiplied by a factor."""
 
     name = "contrast"
     title = "Less or more contrast"
     made = "differences from middle grey (0.5) are multiplied; what is beyond black or white is cut off"
     example = "contrast:2"
-
-    def check(self, x: Tensor) -> None:
-        """Pictures only."""
-        check_picture(x, self.name)
 
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Stretch values about 0.5."""

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from attribound.changes.base import Switch
-from attribound.changes.pictures import as_pictures, check_picture
+from attribound.changes.pictures import OfPictures, as_pictures
 
 
 @final
-class Flip(Switch):
+class Flip(OfPictures, Switch):
     """Mirrored: left becomes right."""
 
     name = "flip"
@@ -20,10 +20,6 @@ class Flip(Switch):
     made = "mirrored, left to right"
     example = "flip"
     moves = True
-
-    def check(self, x: Tensor) -> None:
-        """Pictures only."""
-        check_picture(x, self.name)
 
     def alternatives(self, x: Tensor) -> Tensor:
         """The one."""

@@ -5,11 +5,11 @@ from typing import final
 from torch import Tensor
 
 from attribound.changes.base import Factor
-from attribound.changes.pictures import check_picture, rows_of
+from attribound.changes.pictures import OfPictures, rows_of
 
 
 @final
-class Gamma(Factor):
+class Gamma(OfPictures, Factor):
     """Values raised to a power: black and white stay, what lies between gets darker or brighter."""
 
     name = "gamma"
@@ -17,10 +17,6 @@ class Gamma(Factor):
     made = "every value is raised to the power that is stated"
     example = "gamma:2"
     adds_up = True
-
-    def check(self, x: Tensor) -> None:
-        """Pictures only."""
-        check_picture(x, self.name)
 
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Raise values to the power exp(t)."""

@@ -9,7 +9,7 @@ from PIL import Image, features
 from PIL import __version__ as pillow
 from torch import Tensor
 
-from attribound.changes.base import Finite, Parameter, number, whole
+from attribound.changes.base import Finite, number, whole
 from attribound.changes.pictures import check_levels, from_levels, levels_of
 from attribound.errors import ArgumentError
 
@@ -53,11 +53,6 @@ class Jpeg(Finite):
     def spec(self) -> str:
         """As people type it."""
         return f"{self.name}:{self.lowest}"
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Quality."""
-        return (Parameter("quality", self.lowest, _BEST),)
 
     def check(self, x: Tensor) -> None:
         """Pictures of 8 bits only."""

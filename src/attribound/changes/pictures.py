@@ -18,6 +18,16 @@ def check_picture(x: Tensor, name: str) -> None:
         raise ArgumentError(f"{name} needs a picture with values in [0, 1], got values from {low:g} to {high:g}")
 
 
+class OfPictures:
+    """For changes of pictures: nothing else can be changed so."""
+
+    name: str
+
+    def check(self, x: Tensor) -> None:
+        """Pictures only."""
+        check_picture(x, self.name)
+
+
 def check_colours(x: Tensor, name: str) -> None:
     """Raise unless x is a picture with three channels."""
     check_picture(x, name)

@@ -14,11 +14,12 @@ from attribound.changes.gamma import Gamma
 from attribound.changes.jpeg import Jpeg
 from attribound.changes.rotation import Rotation
 from attribound.changes.saturation import Saturation
-from attribound.changes.shift import Shift
+from attribound.changes.shift import Axis, Shift
 from attribound.changes.words import HiddenWord
 from attribound.changes.zoom import Zoom
 from attribound.errors import ArgumentError
 from attribound.plugins import Registry
+from attribound.suggest import did_you_mean
 
 EVERYDAY = "everyday"
 _SHIPPED: tuple[type[Change], ...] = (
@@ -28,7 +29,7 @@ _SHIPPED: tuple[type[Change], ...] = (
 CHANGES: Registry[type[Change]] = Registry("change", {kind.name: kind for kind in _SHIPPED})
 """A new change adds a file and a name above, or `register_change` from outside (docs/extend/change.md)."""
 
-_AXES = {"shift-x": "x", "shift-y": "y"}
+_AXES: dict[str, Axis] = {"shift-x": "x", "shift-y": "y"}
 _SHIFT_PART = 10
 """Everyday pictures are shifted by a tenth of their width."""
 
@@ -52,11 +53,10 @@ def parse_change(spec: str) -> Change:
     """The change of one spec NAME or NAME:RANGE."""
     name, _, amount = spec.strip().partition(":")
     if name in _AXES:
-        return Shift(Shift.parse(amount).pixels, axis="x" if name == "shift-x" else "y")
+        return Shift(Shift.parse(amount).pixels, axis=_AXES[name])
     if name not in CHANGES:
         near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ArgumentError(f"expected a change ({', '.join(names())}), got {name!r}{hint}")
+        raise ArgumentError(f"expected a change ({', '.join(names())}), got {name!r}{did_you_mean(''.join(near))}")
     return CHANGES[name].parse(amount)
 
 
@@ -78,12 +78,17 @@ def make_changes(changes: Change | str | Sequence[Change | str], x: Tensor) -> t
             raise ArgumentError(f"expected a change such as Rotation(30) or 'rotation:30', got {one!r}")
     if not made:
         raise ArgumentError(f"expected at least one change ({', '.join(names())}), got none")
-    repeated = next((one.name for one in made if [other.name for other in made].count(one.name) > 1), None)
-    if repeated:
-        raise ArgumentError(f"expected every change once, got {repeated} twice")
+    check_once(made)
     for one in made:
         one.check(x)
     return tuple(made)
+
+
+def check_once(changes: Sequence[Change]) -> None:
+    """Raise ArgumentError if two changes have the same name."""
+    names = [one.name for one in changes]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise ArgumentError(f"expected every change once, got {repeated} twice")
 
 
 def everyday(x: Tensor) -> list[Change]:

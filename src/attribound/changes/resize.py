@@ -8,7 +8,7 @@ from PIL import Image
 from PIL import __version__ as pillow
 from torch import Tensor
 
-from attribound.changes.base import Finite, Parameter
+from attribound.changes.base import Named
 from attribound.changes.pictures import check_picture
 from attribound.errors import ArgumentError
 
@@ -16,7 +16,7 @@ _METHODS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 
 
 @final
-class ResizeMethod(Finite):
+class ResizeMethod(Named):
     """The larger picture that x was made from, resized to the size of x by each of Pillow's methods."""
 
     name = "resize"
@@ -24,22 +24,13 @@ class ResizeMethod(Finite):
     unit = "other method"
     made = f"resized from the larger picture by one of {', '.join(_METHODS)}, as computed by Pillow {pillow}"
     example = "ab.ResizeMethod(picture)"
+    labels = _METHODS  # one of them may be the one that made x
 
     def __init__(self, picture: Image.Image) -> None:
         """Take the part of the larger picture that x shows, with the proportions of x."""
         if not isinstance(picture, Image.Image):
             raise ArgumentError(f"expected `picture` to be a Pillow picture, got {type(picture).__name__}")
         self.picture = picture
-
-    @property
-    def spec(self) -> str:
-        """It has none, for it needs the larger picture."""
-        return self.name
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The number of the method."""
-        return (Parameter("method", 0, len(_METHODS) - 1),)
 
     def check(self, x: Tensor) -> None:
         """Pictures that show all of the larger one."""
@@ -49,18 +40,6 @@ class ResizeMethod(Finite):
             raise ArgumentError(
                 f"expected the larger picture in the proportions of x ({wide} x {tall}), got {width} x {height}"
             )
-
-    def alternatives(self, x: Tensor) -> Tensor:
-        """All methods; one of them may be the one that made x."""
-        return torch.arange(len(_METHODS)).double()
-
-    def places(self, t: Tensor) -> Tensor:
-        """Each is one step away."""
-        return torch.ones(len(t), dtype=torch.float64)
-
-    def label(self, t: Tensor) -> str:
-        """The method's name."""
-        return _METHODS[round(float(t))]
 
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Resize the larger picture."""

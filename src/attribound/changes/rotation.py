@@ -6,12 +6,12 @@ from typing import Self, final
 from torch import Tensor
 
 from attribound.changes.base import Continuous, number, positive
-from attribound.changes.pictures import as_pictures, check_picture
+from attribound.changes.pictures import OfPictures, as_pictures
 from attribound.changes.warp import turned
 
 
 @final
-class Rotation(Continuous):
+class Rotation(OfPictures, Continuous):
     """Turned about its middle by up to a number of degrees either way; counter-clockwise is positive."""
 
     name = "rotation"
@@ -29,10 +29,6 @@ class Rotation(Continuous):
     def parse(cls, amount: str) -> Self:
         """rotation:30, rotation:30deg or rotation:30°."""
         return cls(number(cls, amount, ("", "deg", "°")))
-
-    def check(self, x: Tensor) -> None:
-        """Pictures only."""
-        check_picture(x, self.name)
 
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Turn the picture."""

@@ -6,8 +6,8 @@ from typing import Literal, Self, final
 import torch
 from torch import Tensor
 
-from attribound.changes.base import Continuous, Finite, Parameter, both_ways, number, whole
-from attribound.changes.pictures import as_pictures, check_picture
+from attribound.changes.base import Continuous, Finite, both_ways, number, whole
+from attribound.changes.pictures import OfPictures, as_pictures, check_picture
 from attribound.changes.warp import shifted
 from attribound.errors import ArgumentError
 
@@ -32,6 +32,8 @@ class Shift(Finite):
         self.pixels, self.axis, self.sizes = whole(type(self), pixels), axis, axis == "both"
         self.name = "shift" if axis == "both" else f"shift-{axis}"
         self.title = f"Moved {_WAYS[axis]}"
+        self._axes: tuple[str, ...] = ("x", "y") if axis == "both" else (axis,)
+        self.dimensions = len(self._axes)
 
     @classmethod
     def parse(cls, amount: str) -> Self:
@@ -42,15 +44,6 @@ class Shift(Finite):
     def spec(self) -> str:
         """As people type it."""
         return f"{self.name}:{self.pixels}"
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Pixels to the right, pixels down."""
-        return tuple(Parameter(name, -self.pixels, self.pixels) for name in self._axes)
-
-    @property
-    def _axes(self) -> tuple[str, ...]:
-        return ("x", "y") if self.axis == "both" else (self.axis,)
 
     def check(self, x: Tensor) -> None:
         """Pictures that are larger than the shift."""
@@ -108,7 +101,7 @@ class Shift(Finite):
 
 
 @final
-class _Sliding(Continuous):
+class _Sliding(OfPictures, Continuous):
     """Shifted along one axis by pixels and parts of them."""
 
     unit = "pixels"
@@ -117,10 +110,6 @@ class _Sliding(Continuous):
 
     def __init__(self, axis: Axis, pixels: int) -> None:
         self.name, self.low, self.high, self._axis = f"shift-{axis}", -float(pixels), float(pixels), axis
-
-    def check(self, x: Tensor) -> None:
-        """Pictures only."""
-        check_picture(x, self.name)
 
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Shift the picture."""

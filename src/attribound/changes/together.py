@@ -6,8 +6,8 @@ from typing import final
 import torch
 from torch import Tensor
 
-from attribound.changes.base import Change, Parameter
-from attribound.changes.registry import parse_change
+from attribound.changes.base import Change
+from attribound.changes.registry import check_once, parse_change
 from attribound.errors import ArgumentError
 
 
@@ -28,16 +28,14 @@ class Together(Change):
         made = [parse_change(one) if isinstance(one, str) else one for one in changes]
         if strange := next((one for one in made if not isinstance(one, Change)), None):
             raise ArgumentError(f"expected a change such as Rotation(10) or 'rotation:10', got {strange!r}")
-        names = [one.name for one in made]
         if len(made) < 2:
             raise ArgumentError(
                 f"expected at least two changes together, got {len(made)}: tolerance scans a single one"
             )
-        if repeated := next((name for name in names if names.count(name) > 1), None):
-            raise ArgumentError(f"expected every change once, got {repeated} twice")
+        check_once(made)
         self.specs = tuple(one.spec for one in made)
         self.parts = tuple(one.sliding() for one in made)
-        self.moves = any(one.moves for one in self.parts)
+        self.moves, self.dimensions = any(one.moves for one in self.parts), len(self.parts)
 
     @property
     def spec(self) -> str:
@@ -45,9 +43,9 @@ class Together(Change):
         return " ".join(self.specs)
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """One for each change, in its units; any real number is allowed."""
-        return tuple(Parameter(one.name, -1.0, 1.0) for one in self.parts)
+    def brings_back(self) -> bool:
+        """Whether one of them does."""
+        return any(one.brings_back for one in self.parts)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -72,7 +70,7 @@ class Together(Change):
 
     def _one(self, x: Tensor, amounts: Tensor) -> Tensor:
         for one, amount in zip(self.parts, amounts, strict=True):
-            x = one.apply(x, amount[None])[0]
+            x = one.apply(x.clone(), amount[None])[0]
         return x[None]
 
     def _amounts(self, t: Tensor) -> Tensor:

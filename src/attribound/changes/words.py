@@ -1,13 +1,16 @@
 """One word of a text hidden."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import Self, final
 
 import torch
 from torch import Tensor
 
 from attribound.changes.base import Switch
 from attribound.errors import ArgumentError
+from attribound.hashes import input_hash
+
+_BLANK = "blank-"
 
 
 @final
@@ -17,7 +20,6 @@ class HiddenWord(Switch):
     name = "hidden-word"
     title = "Any one word hidden"
     unit = "words hidden"
-    made = "the vector of one word is replaced by that of no word"
     example = "hidden-word"
 
     def __init__(self, words: Sequence[str] = (), blank: Tensor | None = None) -> None:
@@ -27,7 +29,25 @@ class HiddenWord(Switch):
             words: the words themselves, to name them; default: their numbers.
             blank: (features,) the vector of no word; default: zeros.
         """
-        self.words, self.blank = tuple(words), blank
+        self.words, self.blank = tuple(words), None if blank is None else blank.detach().clone()
+
+    @property
+    def spec(self) -> str:
+        """Its name; a vector of no word that is not zero is named by its hash."""
+        return self.name if self.blank is None else f"{self.name}:{_BLANK}{input_hash(self.blank)[:16]}"
+
+    @property
+    def made(self) -> str:  # type: ignore[override]
+        """With what stands for no word."""
+        blank = "zeros" if self.blank is None else f"the vector given for no word ({self.spec.partition(':')[2]})"
+        return f"the vector of one word is replaced by {blank}"
+
+    @classmethod
+    def parse(cls, amount: str) -> Self:
+        """Nothing but its name: a vector cannot be typed."""
+        if amount.startswith(_BLANK):
+            raise ArgumentError(f"{cls.name}:{amount} has a vector of its own for no word: make it in Python")
+        return super().parse(amount)
 
     def check(self, x: Tensor) -> None:
         """Texts only."""

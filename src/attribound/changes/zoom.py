@@ -7,13 +7,13 @@ from typing import Self, final
 from torch import Tensor
 
 from attribound.changes.base import Continuous, number, positive
-from attribound.changes.pictures import as_pictures, check_picture
+from attribound.changes.pictures import OfPictures, as_pictures
 from attribound.changes.warp import enlarged
 from attribound.rounding import exact_text
 
 
 @final
-class Zoom(Continuous):
+class Zoom(OfPictures, Continuous):
     """Enlarged by up to a percentage, or made smaller by the same factor."""
 
     name = "zoom"
@@ -45,10 +45,6 @@ class Zoom(Continuous):
     def inner(self, shown: float) -> float:
         """The logarithm of the factor."""
         return math.log1p(shown / 100) if shown > -100 else -math.inf
-
-    def check(self, x: Tensor) -> None:
-        """Pictures only."""
-        check_picture(x, self.name)
 
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Enlarge the picture."""

@@ -4,18 +4,6 @@ from attribound.cli import attack, bound, certify, data, demo, paper, pipeline, 
 from attribound.cli.app import app, main, run
 
 __all__ = [
-    "app",
-    "attack",
-    "bound",
-    "certify",
-    "data",
-    "demo",
-    "main",
-    "paper",
-    "pipeline",
-    "report",
-    "run",
-    "runs",
-    "tolerance",
-    "training",
-]
+    "app", "attack", "bound", "certify", "data", "demo", "main", "paper", "pipeline", "report", "run", "runs",
+    "tolerance", "training",
+]  # fmt: skip

@@ -62,48 +62,12 @@ Model = Annotated[
         "TorchScript, or module:factory (runs your code)."
     ),
 ]
-Repeated = Annotated[str | None, typer.Option(help="The model of the run. Needed if loading it could run code.")]
-RepeatedData = Annotated[str | None, typer.Option(help="The data of the run. Needed for certificates made in Python.")]
-RepeatedAttribution = Annotated[
-    str | None,
-    typer.Option(help="The module:Field of the run. Needed because it is code, and no stored file may choose code."),
-]
-Arch = Annotated[
-    str | None,
-    typer.Option(help="Architecture of the weights: small-cnn, resnet18, resnet20, resnet50, resnet50-keras, ..."),
-]
-Trust = Annotated[bool, typer.Option(help="Also load programs (TorchScript, .pt2): they can do anything you can.")]
-Denoiser = Annotated[
-    str | None,
-    typer.Option(
-        help="Denoise first: denoiser-photos, denoiser-cifar10, denoiser-cifar10-resnet20, or "
-        "a .safetensors file from `train`."
-    ),
-]
 Data = Annotated[
     str,
     typer.Option(
         help="photo.jpg, folder:DIR[?size=N], csv:FILE, parquet:FILE, npz:FILE, mnist:DIR, cifar10:DIR, "
         "mnist-sample, photos, ..."
     ),
-]
-Attribution = Annotated[
-    str | None,
-    typer.Option(
-        help="saliency, ig, gradcam[:LAYER], treeshap, feature-ablation, ..., or your own code, module:Field. "
-        "[default: saliency; treeshap for a forest]",
-        show_default=False,
-    ),
-]
-Maps = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map",
-        help="Shape of the map: centred, pooled:N, tokens, abs, scaled, relative:DATA; repeat for several.",
-    ),
-]
-Bound = Annotated[
-    str, typer.Option(help="How the limit is known: unit, clip:L or proved:L; with assumed:L nothing is certified.")
 ]
 Alpha = Annotated[float, typer.Option(help="Probability that a certificate is false.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the draws.")]

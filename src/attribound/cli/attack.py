@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attribound.cli.app import Arch, Denoiser, Json, Repeated, RepeatedAttribution, RepeatedData, Trust, answer, app
+from attribound.cli import shared
+from attribound.cli.app import Json, answer, app
 from attribound.cli.choices import METHODS, Budget
 from attribound.errors import ArgumentError
 from attribound.sanitise import printable
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@shared.spread
 def attack(
+    *,
     path: Annotated[Path, typer.Argument(help="A run, or a stored certificate.", show_default=False)],
-    model: Repeated = None,
-    arch: Arch = None,
-    denoiser: Denoiser = None,
-    data: RepeatedData = None,
-    attribution: RepeatedAttribution = None,
+    repeated: shared.Repeated,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -32,7 +31,7 @@ def attack(
     ] = None,
     budget: Annotated[
         Budget, typer.Option(help="Per certificate: quick takes seconds, normal about a minute, thorough many minutes.")
-    ] = Budget.NORMAL,
+    ] = "normal",
     cosine: Annotated[float, typer.Option(help="Attack the largest epsilon certified for this cosine.")] = 0.8,
     restarts: Annotated[
         int | None, typer.Option(min=1, help="Independent starts. Default: as the budget says.")
@@ -48,8 +47,7 @@ def attack(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the attacks.")] = 0,
     items: Annotated[int | None, typer.Option(min=1, help="Attack only this number of inputs of a run.")] = None,
-    limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
-    trust_model: Trust = False,
+    limit_items: shared.Items = None,
     as_json: Json = False,
 ) -> None:
     """Attack what a run or a stored certificate claims; if a claim is false, save the case and exit with code 1.
@@ -63,16 +61,15 @@ def attack(
     findings; the same command again resumes.
     """
     from attribound.attacks import BUDGETS, make_attacks
-    from attribound.certification.reopen import Opener
     from attribound.cli import console
     from attribound.runs import is_run
     from attribound.runs.audit import Audit
 
-    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
+    opener = repeated.opener()
     if is_run(path) and _about_columns(path):
         _attack_columns(path, opener, count=_POINTS[budget], seed=seed, items=items or limit_items, as_json=as_json)
         return
-    plan = BUDGETS[budget.value]
+    plan = BUDGETS[budget]
     asked = {"restarts": restarts, "steps": steps, "samples": samples}
     options = plan.options | {key: value for key, value in asked.items() if value is not None}
     attacks = make_attacks(method or plan.methods, options)
@@ -89,7 +86,7 @@ def attack(
     _finish(findings, path, as_json)
 
 
-_POINTS = {Budget.QUICK: 512, Budget.NORMAL: 4096, Budget.THOROUGH: 65536}
+_POINTS = {"quick": 512, "normal": 4096, "thorough": 65536}
 """Points for each way to move the columns of a row."""
 
 
@@ -143,14 +140,11 @@ def _finish(findings: "list[Finding]", path: Path, as_json: bool) -> None:
 
 
 @app.command()
+@shared.spread
 def replay(
+    *,
     case: Annotated[Path, typer.Argument(help="A stored violation (violation-*.json).", show_default=False)],
-    model: Repeated = None,
-    arch: Arch = None,
-    denoiser: Denoiser = None,
-    data: RepeatedData = None,
-    attribution: RepeatedAttribution = None,
-    trust_model: Trust = False,
+    repeated: shared.Repeated,
     as_json: Json = False,
 ) -> None:
     """Score a stored violation again, with fresh noise, on the model, data and method that it is about.
@@ -159,11 +153,9 @@ def replay(
     """
     from attribound.attacks.case import load_case
     from attribound.attacks.case import replay as score_again
-    from attribound.certification.reopen import Opener
     from attribound.cli import console
 
     stored = load_case(case)
-    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
-    outcome = score_again(stored, opener(stored.certificate.record.subject))
+    outcome = score_again(stored, repeated.opener()(stored.certificate.record.subject))
     answer(outcome.row(), as_json, lambda: print(console.replay_line(outcome.row())))
     raise typer.Exit(1 if outcome.violated else 0)

@@ -10,23 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attribound.cli import shared
-from attribound.cli.app import (
-    Alpha,
-    Arch,
-    Attribution,
-    Bound,
-    Data,
-    Denoiser,
-    Json,
-    Maps,
-    Model,
-    Seed,
-    Trust,
-    answer,
-    app,
-    interruptible,
-)
-from attribound.cli.choices import EngineName, OutputName, PrecisionName, default_attribution
+from attribound.cli.app import Alpha, Data, Model, answer, app, interruptible
 from attribound.cli.statements import asking
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError, AttriboundError
@@ -40,18 +24,16 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@shared.spread
 @asking
 def certify(
+    *,
     out: shared.Out,
     model: Model,
     data: Data,
-    arch: Arch = None,
-    denoiser: Denoiser = None,
-    attribution: Attribution = None,
-    maps: Maps = None,
-    output: shared.Explained = OutputName.LOGIT,
-    precision: shared.Precision = PrecisionName.FLOAT32,
-    bound: Bound = "unit",
+    explained: shared.Method,
+    denoiser: shared.Denoiser = None,
+    output: shared.Output = "logit",
     target: shared.Target = None,
     noise: Annotated[
         str, typer.Option(help="uniform:R or gaussian:S, in the units of the inputs, of ?scale=FILE, or of --change.")
@@ -78,19 +60,7 @@ def certify(
     cosine: Annotated[
         list[float] | None, typer.Option(help="State the largest epsilon at these cosines [default: 0.8 0.9].")
     ] = None,
-    items: shared.Items = None,
-    limit_items: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
-    shuffle: shared.Shuffle = False,
-    seed: Seed = 0,
-    workers: shared.Workers = None,
-    engine: shared.Where = EngineName.LOCAL,
-    address: shared.Address = None,
-    device: shared.Device = "cpu",
-    pictures: shared.Pictures = 200,
-    strict: shared.Strict = False,
-    retry: shared.Retry = False,
-    trust_model: Trust = False,
-    as_json: Json = False,
+    work: shared.Work,
 ) -> None:
     """Certify a data set against any change up to epsilon; resumes after any interruption.
 
@@ -101,23 +71,18 @@ def certify(
     bad input becomes a record with status `error`. Draws depend only on seed and input, so the number of workers, the
     engine and interruptions change no record.
     """
-    check_words(attribution=attribution or "", maps=maps or (), data=[data], noise=noise, model=model)
+    check_words(
+        attribution=explained.attribution or "", maps=explained.maps or (), data=[data], noise=noise, model=model
+    )
     from attribound.certificates.statements.base import COSINES, EPSILONS
-    from attribound.fields import default_maps
     from attribound.runs import RunConfig
     from attribound.runs.runner import prepare
 
-    method = default_attribution(model) if attribution is None else attribution
     config = RunConfig(
         model=model,
         data=data,
-        arch=arch,
         denoiser=denoiser,
-        attribution=method,
-        maps=tuple(maps or default_maps(method)),
-        output=output.value,
-        precision=precision.value,
-        bound=bound,
+        output=output,
         noise=noise,
         changes=tuple(one.strip() for one in change or ()),
         target=target,
@@ -126,36 +91,32 @@ def certify(
         alpha=alpha,
         epsilons=tuple(epsilon or EPSILONS),
         cosines=tuple(cosine or COSINES),
-        items=items or limit_items,
-        shuffle=shuffle,
-        seed=seed,
-        pictures=pictures,
-        device=device,
+        **explained.of(model),
+        **work.settings,
     )
-    options = {"strict": strict, "retry": retry}
-    prepared = partial(prepare, simultaneous=simultaneous)
-    carry_out(config, engine_of(engine, workers, address, device), out, options, trust_model, as_json, prepared)
+    carry_out(config, out, work, partial(prepare, simultaneous=simultaneous))
 
 
-def carry_out(
-    config: "RunConfig",
-    engine: "Engine",
-    out: Path,
-    options: dict[str, Any],
-    trust: bool,
-    as_json: bool,
-    prepare: "Prepare",
-) -> None:
+def carry_out(config: "RunConfig", out: Path, work: shared.Work, prepare: "Prepare") -> None:
     """Start or resume a run, and show it; if it is interrupted, say how to resume."""
     from attribound.cli import console
     from attribound.runs import Store
     from attribound.runs.kinds import kind_of
     from attribound.runs.runner import run
 
-    say = console.say(quiet=as_json)
-    config, job = prepare(config, trust=trust, say=say)
+    as_json, engine, say = work.as_json, _engine(work), console.say(quiet=work.as_json)
+    config, job = prepare(config, trust=work.trust_model, say=say)
     with interruptible() as interrupted, console.run_progress(config.cosines[0], quiet=as_json) as advance:
-        state = run(job, out, engine, progress=advance, say=say, stop=interrupted.is_set, **options)
+        state = run(
+            job,
+            out,
+            engine,
+            progress=advance,
+            say=say,
+            stop=interrupted.is_set,
+            strict=work.strict,
+            retry=work.retry,
+        )
     if state.done < state.total and interrupted.is_set():
         again = shlex.join(["attribound", *sys.argv[1:]])
         print(f"{state.done} of {state.total} records are in {out}. To resume: {again}", file=sys.stderr)
@@ -167,18 +128,18 @@ def carry_out(
         raise AttriboundError("every input failed, see above")
 
 
-def engine_of(name: EngineName, workers: int | None, address: str | None, device: str) -> "Engine":
+def _engine(work: shared.Work) -> "Engine":
     """Where the work is done."""
     from attribound.runs.engines import Local
     from attribound.runs.work import cores
 
-    count = workers or cores()
-    if name is EngineName.LOCAL:
-        if address is not None:
+    count = work.workers or cores()
+    if work.engine == "local":
+        if work.address is not None:
             raise ArgumentError("--address is for --engine ray")
         return Local(count)
     try:
         from attribound.runs.engines.ray import Ray
     except ImportError:
         raise ArgumentError("--engine ray needs ray: pip install 'attribound[ray]'") from None
-    return Ray(count, address, device)
+    return Ray(count, work.address, work.device)

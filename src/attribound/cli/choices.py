@@ -4,88 +4,39 @@ A test compares these with the registries they stand for.
 """
 
 from enum import StrEnum
+from typing import Literal
 
 from attribound.bounds.laws import LAWS
 
 METHODS = ("direct", "ifia", "likelihood", "random")
 """Attacks: `attribound.attacks.METHODS`."""
 
+Budget = Literal["quick", "normal", "thorough"]
+"""How hard to attack: `attribound.attacks.BUDGETS`."""
 
-class Budget(StrEnum):
-    """How hard to attack: `attribound.attacks.BUDGETS`."""
+EngineName = Literal["local", "ray"]
+"""Where a run's work is done."""
 
-    QUICK = "quick"
-    NORMAL = "normal"
-    THOROUGH = "thorough"
+OutputName = Literal["logit", "probability"]
+"""What is explained."""
 
+PrecisionName = Literal["float32", "bfloat16", "float16"]
+"""In which the model is run: `attribound.fields.precision.PRECISIONS`."""
 
-class EngineName(StrEnum):
-    """Where a run's work is done."""
+Format = Literal["csv", "json", "latex", "parquet", "evidence", "model-card"]
+"""Forms of export: `attribound.runs.export.FORMATS`, and two that reports are made of."""
 
-    LOCAL = "local"
-    RAY = "ray"
+Form = Literal["text", "json", "md"]
+"""Forms of what a command prints."""
 
+Audience = Literal["everyone", "auditor"]
+"""For whom a report is."""
 
-class OutputName(StrEnum):
-    """What is explained."""
+PageForm = Literal["html", "pdf"]
+"""Forms of a page."""
 
-    LOGIT = "logit"
-    PROBABILITY = "probability"
-
-
-class PrecisionName(StrEnum):
-    """In which the model is run: `attribound.fields.precision.PRECISIONS`."""
-
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
-
-
-class Format(StrEnum):
-    """Forms of export: `attribound.runs.export.FORMATS`, and two that reports are made of."""
-
-    CSV = "csv"
-    JSON = "json"
-    LATEX = "latex"
-    PARQUET = "parquet"
-    EVIDENCE = "evidence"
-    MODEL_CARD = "model-card"
-
-
-class Form(StrEnum):
-    """Forms of what a command prints."""
-
-    TEXT = "text"
-    JSON = "json"
-    MD = "md"
-
-
-class Audience(StrEnum):
-    """For whom a report is."""
-
-    EVERYONE = "everyone"
-    AUDITOR = "auditor"
-
-
-class PageForm(StrEnum):
-    """Forms of a page."""
-
-    HTML = "html"
-    PDF = "pdf"
-
-
-class ObjectiveName(StrEnum):
-    """What a training minimises: `attribound.training.NAMES`."""
-
-    STANDARD = "standard"
-    NOISE = "noise"
-    CONSISTENCY = "consistency"
-    ADVERSARIAL = "adversarial"
-    TRADES = "trades"
-    IG_NORM = "ig-norm"
-    IGR = "igr"
-    DENOISE = "denoise"
-
+ObjectiveName = Literal["standard", "noise", "consistency", "adversarial", "trades", "ig-norm", "igr", "denoise"]
+"""What a training minimises: `attribound.training.NAMES`."""
 
 ATTRIBUTIONS = (
     *("saliency", "ig", "ig-random", "treeshap", "gradcam", "hirescam", "layercam", "gradcam++"),
@@ -109,32 +60,17 @@ MODELS = (
 )
 """Shipped models: `attribound.models.SHIPPED`."""
 
-
-class NormMode(StrEnum):
-    """Batch norm in training: `attribound.training.NORMS`."""
-
-    MIXED = "mixed"
-    FROZEN = "frozen"
-
+NormMode = Literal["mixed", "frozen"]
+"""Batch norm in training: `attribound.training.NORMS`."""
 
 NoiseKind = StrEnum("NoiseKind", {kind.upper(): kind for kind in LAWS})  # type: ignore[misc]
 """Laws of noise: `attribound.bounds.LAWS`."""
 
+ReferenceName = Literal["shown", "plain"]
+"""What maps of scanned changes are compared with."""
 
-class ReferenceName(StrEnum):
-    """What maps of scanned changes are compared with."""
-
-    SHOWN = "shown"
-    PLAIN = "plain"
-
-
-class SizeName(StrEnum):
-    """How changes of several columns are measured: `attribound.forests.sizes.SIZES`."""
-
-    L2 = "l2"
-    EACH = "each"
-    COUNT = "count"
-
+SizeName = Literal["l2", "each", "count"]
+"""How changes of several columns are measured: `attribound.forests.sizes.SIZES`."""
 
 FORESTS = (".json", ".ubj", ".txt")
 """Endings of forests: `attribound.models.forest.FOREST_SUFFIXES`."""

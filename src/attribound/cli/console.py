@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _WIDEST = 200
-"""Columns that a table may take in a file or pipe, where nobody's window is too narrow."""
+"""Columns that a table may take in a file or pipe."""
 
 
 @contextlib.contextmanager
@@ -59,8 +59,8 @@ def progress(*, quiet: bool = False) -> Iterator[Stages]:
 
 
 def say(*, quiet: bool = False) -> Callable[[str], None]:
-    """A callable that prints a line about what is being done, on the error stream."""
-    return lambda line: None if quiet else print(printable(line), file=sys.stderr, flush=True)
+    """A callable that prints a line about what is being done, if there is one, on the error stream."""
+    return lambda line: None if quiet or not line else print(printable(line), file=sys.stderr, flush=True)
 
 
 def _plain_line(what: str, done: int, total: int) -> None:
@@ -78,12 +78,7 @@ def run_progress(cosine: float, *, quiet: bool = False) -> Iterator[Callable[[An
     elif not console.is_terminal:
         yield _run_lines(cosine)
     else:
-        columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[note]}"),
-            TimeElapsedColumn(),
-        )
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"), TimeElapsedColumn())
         with Progress(*columns, console=console) as bar:
             task = bar.add_task("", total=None, note="")
             yield lambda state: bar.update(
@@ -276,6 +271,14 @@ def show_scan(scan: Mapping[str, Any]) -> None:
     console.print("These numbers were looked at in order to choose: for certificates, certify draws afresh.")
 
 
+def print_wide(console: Console, table: Table, *, markup: bool = True) -> None:
+    """A table that is as wide as it needs to be in a file or pipe, where nobody's window is too narrow."""
+    if not console.is_terminal:
+        wide = console.options.update(max_width=_WIDEST)
+        console.width = max(console.width, console.measure(table, options=wide).maximum)
+    console.print(table, markup=markup)
+
+
 def show_table(shown: "PaperTable", written: Path) -> None:
     """A table of text with its remarks, and where it was written."""
     table = Table(title=shown.title, box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
@@ -284,10 +287,7 @@ def show_table(shown: "PaperTable", written: Path) -> None:
     for row in shown.rows:
         table.add_row(*row)
     console = Console()
-    if not console.is_terminal:
-        wide = console.options.update(max_width=_WIDEST)
-        console.width = max(console.width, console.measure(table, options=wide).maximum)
-    console.print(table, markup=False)
+    print_wide(console, table, markup=False)
     for note in shown.notes:
         console.print(f"- {note}", highlight=False, markup=False)
     print(f"written: {written}")
@@ -307,14 +307,8 @@ def show_comparison(found: ComparedRuns[Any], out: Path | None) -> None:
 def _show_pairs(found: Comparison) -> None:
     console = Console()
     table = Table(box=SIMPLE_HEAD)
-    for head in (
-        "input",
-        "class",
-        "cosine between",
-        "verdict",
-        *(f"epsilon at {key}" for key in found.medians),
-        "note",
-    ):
+    epsilons = [f"epsilon at {key}" for key in found.medians]
+    for head in ("input", "class", "cosine between", "verdict", *epsilons, "note"):
         table.add_column(head)
     for pair in found.ordered[:20]:
         label = "" if pair.label is None else str(pair.label)

@@ -30,7 +30,7 @@ def demo(
     ),
     precision: Annotated[
         PrecisionName, typer.Option(help="With --photos: run the network in this precision.")
-    ] = PrecisionName.FLOAT32,
+    ] = "float32",
     as_json: Json = False,
 ) -> None:
     """Certify digits, then a credit decision; or photographs. Takes about two minutes.
@@ -61,10 +61,10 @@ def demo(
         fetch(demos.PHOTO_ARCH, weights, say=console.say(quiet=as_json))
         network = weights / f"{demos.PHOTO_ARCH}.safetensors"
         configs = demos.photos(
-            network, items=items, samples=samples or 512, alpha=alpha, seed=seed, precision=precision.value
+            network, items=items, samples=samples or 512, alpha=alpha, seed=seed, precision=precision
         )
-    elif precision is not PrecisionName.FLOAT32:
-        raise ArgumentError(f"expected --precision {precision.value} with --photos: the digits' network is too small")
+    elif precision != "float32":
+        raise ArgumentError(f"expected --precision {precision} with --photos: the digits' network is too small")
     else:
         configs = demos.digits(items=items or 20, samples=samples or 8192, alpha=alpha, seed=seed)
     with console.progress(quiet=as_json) as advance:

@@ -7,12 +7,13 @@ from rich.console import Console
 from rich.table import Table
 
 from attribound.certificates.certificate import Certificate
+from attribound.cli.console import print_wide
 from attribound.rounding import lower_quantile, percent, round_down
 from attribound.runs.remarks import what_alpha_means
 
 Runs = Mapping[str, Sequence[Certificate]]
 
-_FRACTION, _WIDEST = 0.5, 200
+_FRACTION = 0.5
 _READ = (
     "Read: no change of the image of l2 size up to the proved epsilon, whatever it is, can turn the exact smoothed map "
     "by more than 37 degrees (cosine 0.8); for the maps as sampled here and at the changed image, the epsilon is the "
@@ -39,11 +40,7 @@ def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
     console = Console(highlight=False)
     if "sheet" in summary:
         _show_sheet(console, summary["sheet"])
-    table = _table(certificates, summary["runs"][0]["explained"])
-    if not console.is_terminal:  # in a file or pipe nobody's window is too narrow
-        wide = console.options.update(max_width=_WIDEST)
-        console.width = max(console.width, console.measure(table, options=wide).maximum)
-    console.print(table)
+    print_wide(console, _table(certificates, summary["runs"][0]["explained"]))
     for run in summary["runs"]:
         console.print(
             f"{run['name']}: {run['noise']} noise, sigma {run['sigma']:g} per pixel (radius {run['radius']:.4g}); "

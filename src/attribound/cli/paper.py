@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from attribound.cli.app import Arch, Json, answer, app
+from attribound.cli.app import Json, answer, app
+from attribound.cli.shared import Arch
 from attribound.errors import ArgumentError
 
 

@@ -101,7 +101,7 @@ def compare(
         ),
     ] = 0.9,
     out: Annotated[Path | None, typer.Option(help="Also write a page, one HTML file.")] = None,
-    kind: Annotated[Form, typer.Option("--format", help="Format of what is printed.")] = Form.TEXT,
+    kind: Annotated[Form, typer.Option("--format", help="Format of what is printed.")] = "text",
     as_json: Json = False,
 ) -> None:
     """Say which explanations changed between two runs over the same inputs: two models, two versions, two noises.
@@ -119,7 +119,7 @@ def compare(
     found = kind_of(run_a, run_b).compare(run_a, run_b, cosine)
     if out is not None:
         write_page(found, (run_a, run_b), out)
-    if kind == Form.MD and not as_json:
+    if kind == "md" and not as_json:
         print(markdown(found), end="")
         return
-    answer(found.to_json(), as_json or kind == Form.JSON, lambda: console.show_comparison(found, out))
+    answer(found.to_json(), as_json or kind == "json", lambda: console.show_comparison(found, out))

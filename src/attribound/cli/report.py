@@ -22,8 +22,8 @@ def report(
     ] = None,
     audience: Annotated[
         Audience, typer.Option(help="everyone: a page to explore; auditor: a page to print, sign and archive.")
-    ] = Audience.EVERYONE,
-    kind: Annotated[PageForm, typer.Option("--format", help="pdf needs Chromium.")] = PageForm.HTML,
+    ] = "everyone",
+    kind: Annotated[PageForm, typer.Option("--format", help="pdf needs Chromium.")] = "html",
     by: Annotated[str, typer.Option(help="Who is responsible for the auditor's report.")] = "",
     as_json: Json = False,
 ) -> None:
@@ -43,24 +43,24 @@ def report(
     from attribound.report.shared.collect import read_scan
     from attribound.runs import Store
 
-    auditing = audience == Audience.AUDITOR
+    auditing = audience == "auditor"
     if auditing and scan is not None:
         raise ArgumentError(
             "expected --scan without --audience auditor: noise levels that were looked at prove nothing"
         )
     if by and not auditing:
         raise ArgumentError("expected --by with --audience auditor")
-    if kind == PageForm.PDF:
+    if kind == "pdf":
         printing.find_browser()
     given = None if scan is None else read_scan(scan)
     with Store.read_any(run) as store:
         if store.config.kind != "certify":
             _check_tolerances(run, auditing, scan)
         text = auditor.render(store, by) if auditing else render(store, given)
-    target = out or run / f"{'audit' if auditing else 'report'}.{kind.value}"
-    written = printing.print_pdf(text, target) if kind == PageForm.PDF else write_whole(target, text)
+    target = out or run / f"{'audit' if auditing else 'report'}.{kind}"
+    written = printing.print_pdf(text, target) if kind == "pdf" else write_whole(target, text)
     size = written.stat().st_size
-    line = f"wrote {written} ({size / 1e6:.1f} MB)" + (": open it in a browser" if kind == PageForm.HTML else "")
+    line = f"wrote {written} ({size / 1e6:.1f} MB)" + (": open it in a browser" if kind == "html" else "")
     answer({"out": str(written), "bytes": size}, as_json, lambda: print(line))
 
 

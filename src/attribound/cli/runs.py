@@ -1,22 +1,13 @@
 """`show`, `export`, `copy` and `verify`: what is stored."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attribound.cli.app import (
-    Arch,
-    Denoiser,
-    Json,
-    Repeated,
-    RepeatedAttribution,
-    RepeatedData,
-    Run,
-    Trust,
-    answer,
-    app,
-)
+from attribound.cli import shared
+from attribound.cli.app import Json, Run, answer, app
 from attribound.cli.choices import Format
 from attribound.errors import ArgumentError
 from attribound.sanitise import printable
@@ -40,7 +31,7 @@ def show(run: Run, as_json: Json = False) -> None:
 @app.command()
 def export(
     run: Run,
-    kind: Annotated[Format, typer.Option("--format", help="Format of the records.")] = Format.CSV,
+    kind: Annotated[Format, typer.Option("--format", help="Format of the records.")] = "csv",
     out: Annotated[Path | None, typer.Option(help="File to write; without it, text goes to the screen.")] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="csv: everything that records hold, not only the answers.")
@@ -54,12 +45,12 @@ def export(
     The pack (--format evidence --out pack.zip, or a new folder) holds the records, the configuration, hashes,
     versions, the auditor's report and a script that checks them.
     """
-    if kind in (Format.EVIDENCE, Format.MODEL_CARD):
+    if kind in ("evidence", "model-card"):
         _export_page(run, kind, out)
     else:
-        _export_records(run, "json" if as_json and out is None else kind.value, out, everything=everything)
+        _export_records(run, "json" if as_json and out is None else kind, out, everything=everything)
     if out is not None:
-        answer({"out": str(out), "format": kind.value}, as_json, lambda: print(f"wrote {out}"))
+        answer({"out": str(out), "format": kind}, as_json, lambda: print(f"wrote {out}"))
 
 
 def _export_records(run: Path, kind: str, out: Path | None, *, everything: bool) -> None:
@@ -81,7 +72,7 @@ def _export_page(run: Path, kind: Format, out: Path | None) -> None:
     from attribound.report.auditor.pack import write_pack
     from attribound.runs import Store
 
-    if kind == Format.EVIDENCE:
+    if kind == "evidence":
         if out is None:
             raise ArgumentError("expected --out FILE.zip or a new folder for the pack of evidence")
         write_pack(run, out)
@@ -111,17 +102,14 @@ def copy(
 
 
 @app.command()
+@shared.spread
 def verify(
+    *,
     path: Annotated[Path, typer.Argument(help="A stored certificate or sheet, or a run.", show_default=False)],
-    model: Repeated = None,
-    arch: Arch = None,
-    denoiser: Denoiser = None,
-    data: RepeatedData = None,
-    attribution: RepeatedAttribution = None,
+    repeated: shared.Repeated,
     resample: Annotated[
         int, typer.Option(min=0, help="Make this number of records of a run again, chosen at random.")
     ] = 0,
-    trust_model: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Derive stored numbers again from their evidence; exit code 1 if a number states more than its evidence proves.
@@ -131,25 +119,22 @@ def verify(
     With --model, a certificate is also sampled again, and every change of a sheet is made again: every number must come
     out as stored.
     """
-    from attribound.certification.reopen import Opener
     from attribound.runs import is_run
     from attribound.tolerances.sheet_file import is_sheet
 
-    opener = Opener(model=model, arch=arch, denoiser=denoiser, data=data, attribution=attribution, trust=trust_model)
     if is_run(path):
-        _verify_run(path, opener, resample, as_json)
+        _verify_run(path, repeated.opener(), resample, as_json)
         return
     if resample:
         raise ArgumentError("--resample is for runs; a certificate is sampled again with --model")
     verify_one = _verify_sheet if is_sheet(path) else _verify_file
-    verify_one(path, opener if model or denoiser or data or attribution else None, as_json)
+    verify_one(path, repeated.opener() if repeated else None, as_json)
 
 
 def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:
     """Derive a certificate's numbers anew; with an opener, sample it again."""
     from attribound.certificates import verify
     from attribound.certificates.statements.registry import words
-    from attribound.sanitise import printable
 
     outcome = verify(path)
     certificate, problems, remarks = outcome.certificate, list(outcome.problems), list[str]()
@@ -159,25 +144,10 @@ def _verify_file(path: Path, opener: "Opener | None", as_json: bool) -> None:
         opened = opener(certificate.record.subject)
         again = sample_again(certificate, opened.field, opened.x, opened.noise)
         problems, remarks = problems + again.problems, again.remarks
-    value = {
-        "file": str(path),
-        "passed": not problems,
-        "status": certificate.status,
-        "problems": problems,
-        "remarks": remarks,
-    }
-
-    def lines() -> None:
-        for line in (*problems, *remarks):
-            print(f"{path}: {line}")
-        if not problems:
-            print(f"{path}: every number follows from its evidence. {certificate!r}")
-            for about, text in words(certificate).items():
-                print(printable(f"{about}: {text}"))
-
-    answer(value, as_json, lines)
-    if problems:
-        raise typer.Exit(1)
+    value = {"file": str(path), "passed": not problems, "status": certificate.status}
+    value |= {"problems": problems, "remarks": remarks}
+    stated = [] if problems else [f"{about}: {text}" for about, text in words(certificate).items()]
+    _conclude(value, as_json, f"every number follows from its evidence. {certificate!r}", stated)
 
 
 def _verify_sheet(path: Path, opener: "Opener | None", as_json: bool) -> None:
@@ -193,15 +163,20 @@ def _verify_sheet(path: Path, opener: "Opener | None", as_json: bool) -> None:
         problems += [f"{record.part}: {line}" for line in again]
         remarks += [f"{record.part}: {line}" for line in notes]
     value = {"file": str(path), "passed": not problems, "problems": problems, "remarks": remarks}
+    _conclude(value, as_json, f"all intervals of {len(sheet.records)} changes follow from their facts")
+
+
+def _conclude(value: dict[str, Any], as_json: bool, proved: str, stated: Sequence[str] = ()) -> None:
+    """Say what is wrong with a file, or what it proves and states; exit code 1 if anything is wrong."""
 
     def lines() -> None:
-        for line in (*problems, *remarks):
-            print(f"{path}: {printable(line)}")
-        if not problems:
-            print(f"{path}: all intervals of {len(sheet.records)} changes follow from their facts")
+        for line in (*value["problems"], *value["remarks"], *[proved] * value["passed"]):
+            print(f"{value['file']}: {printable(line)}")
+        for line in stated:
+            print(printable(line))
 
     answer(value, as_json, lines)
-    if problems:
+    if not value["passed"]:
         raise typer.Exit(1)
 
 

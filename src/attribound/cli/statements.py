@@ -1,32 +1,31 @@
 """Options for statements: every registered statement that can be asked for is an option of `certify`."""
 
-import functools
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from attribound.certificates.statements.registry import STATEMENTS
+from attribound.cli.shared import Command, instead, option
 from attribound.errors import ArgumentError
 
+_Others = Annotated[
+    list[str] | None, typer.Option(help="A statement from another package, NAME=VALUE; repeat for several.")
+]
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
+
+def asking(command: Command) -> Command:
     """The command with an option for every statement, in place of its argument `asked`."""
-    known = {name: one for name, one in STATEMENTS.items() if one.option is not None and not one.option.hidden}
+    known = {name: one.option for name, one in STATEMENTS.items() if one.option is not None and not one.option.hidden}
+    options = [
+        option(name, Annotated[str, typer.Option(help=one.help, metavar=one.metavar, show_default=False)], "")
+        for name, one in known.items()
+    ]
 
-    @functools.wraps(command)
-    def with_options(**given: Any) -> None:
-        typed = {name: given.pop(name) for name in known} | _others(given.pop("ask") or ())
-        command(**given, asked={name: STATEMENTS[name].parse(text) for name, text in typed.items() if text})
+    def asked(ask: Sequence[str] | None, **typed: str) -> dict[str, Any]:
+        return {name: STATEMENTS[name].parse(text) for name, text in (typed | _others(ask or ())).items() if text}
 
-    signature = inspect.signature(command)
-    parameters = list(signature.parameters.values())
-    place = [one.name for one in parameters].index("asked")
-    parameters[place : place + 1] = [*(_parameter(name, one.option) for name, one in known.items()), _ASK]
-    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {one.name: one.annotation for one in parameters}
-    return with_options
+    return instead(command, "asked", [*options, option("ask", _Others, None)], asked)
 
 
 def _others(words: Sequence[str]) -> dict[str, str]:
@@ -38,18 +37,3 @@ def _others(words: Sequence[str]) -> dict[str, str]:
             raise ArgumentError(f"expected --ask NAME=VALUE with a registered statement, got {word!r}")
         typed[name] = text
     return typed
-
-
-_ASK = inspect.Parameter(
-    "ask",
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    default=None,
-    annotation=Annotated[
-        list[str] | None, typer.Option(help="A statement from another package, NAME=VALUE; repeat for several.")
-    ],
-)
-
-
-def _parameter(name: str, option: Any) -> inspect.Parameter:
-    annotation = Annotated[str, typer.Option(help=option.help, metavar=option.metavar, show_default=False)]
-    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default="", annotation=annotation)

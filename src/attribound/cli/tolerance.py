@@ -5,17 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attribound.cli import shared
-from attribound.cli.app import Arch, Attribution, Bound, Data, Json, Maps, Model, Seed, Trust, app
-from attribound.cli.certify import carry_out, engine_of
-from attribound.cli.choices import (
-    EngineName,
-    OutputName,
-    PrecisionName,
-    ReferenceName,
-    SizeName,
-    default_attribution,
-    is_forest,
-)
+from attribound.cli.app import Data, Model, app
+from attribound.cli.certify import carry_out
+from attribound.cli.choices import ReferenceName, SizeName, is_forest
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
@@ -25,7 +17,9 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@shared.spread
 def tolerance(
+    *,
     out: shared.Out,
     model: Model,
     data: Data,
@@ -49,7 +43,7 @@ def tolerance(
         typer.Option(
             help="Forests: how changes of several columns add up: l2, each (the largest counts), count (of columns)."
         ),
-    ] = SizeName.L2,
+    ] = "l2",
     scale: Annotated[
         str,
         typer.Option(
@@ -70,12 +64,8 @@ def tolerance(
     seconds: Annotated[
         float, typer.Option(help="Forests: time that a search may take; beyond that the answer is a lower bound.")
     ] = 60.0,
-    arch: Arch = None,
-    attribution: Attribution = None,
-    maps: Maps = None,
-    output: shared.Explained = OutputName.LOGIT,
-    precision: shared.Precision = PrecisionName.FLOAT32,
-    bound: Bound = "unit",
+    explained: shared.Method,
+    output: shared.Output = "logit",
     target: shared.Target = None,
     cosine: Annotated[
         list[float] | None, typer.Option(help="The cosine that explanations must keep, in [0, 1) [default: 0.8].")
@@ -87,22 +77,11 @@ def tolerance(
     ] = None,
     reference: Annotated[
         ReferenceName, typer.Option(help="Compare with the map shown (a window's mean) or with the plain one.")
-    ] = ReferenceName.SHOWN,
+    ] = "shown",
     alpha: Annotated[
         float, typer.Option(help="Probability that anything said about one input is false; exact changes spend none.")
     ] = 1e-3,
-    items: shared.Items = None,
-    shuffle: shared.Shuffle = False,
-    seed: Seed = 0,
-    workers: shared.Workers = None,
-    engine: shared.Where = EngineName.LOCAL,
-    address: shared.Address = None,
-    device: shared.Device = "cpu",
-    pictures: shared.Pictures = 200,
-    strict: shared.Strict = False,
-    retry: shared.Retry = False,
-    trust_model: Trust = False,
-    as_json: Json = False,
+    work: shared.Work,
 ) -> None:
     """Prove how far inputs may turn, darken or shift before their explanations change; resumes after any interruption.
 
@@ -117,43 +96,32 @@ def tolerance(
     with probability at most alpha. Nothing is said about any other change. Then: attribound show, report, export,
     verify, gate --change, compare.
     """
-    check_words(attribution=attribution or "", maps=maps or (), data=[data], model=model)
+    check_words(attribution=explained.attribution or "", maps=explained.maps or (), data=[data], model=model)
     from attribound.runs import RunConfig
 
-    method = default_attribution(model) if attribution is None else attribution
     changes = tuple(one.strip() for one in change or ("columns" if is_forest(model) else "everyday",))
-    options: dict[str, Any] = {"keep": keep, "size": size.value, "scale": scale, "missing": missing}
+    options: dict[str, Any] = {"keep": keep, "size": size, "scale": scale, "missing": missing}
     options |= {"fixed": fixed, "whole": whole, "threshold": threshold, "boxes": nodes, "seconds": seconds}
-    columns = _asked(changes, method, options)
+    method = explained.of(model)
+    columns = _asked(changes, method["attribution"], options)
     config = RunConfig(
         model=model,
         data=data,
-        arch=arch,
-        attribution=method,
-        maps=tuple(maps or _default_maps(method)),
-        output=output.value,
-        precision=precision.value,
-        bound=bound,
+        output=output,
         noise="",
         changes=changes,
         columns=columns,
         windows=_windows(window or []),
-        against=reference.value,
+        against=reference,
         target=target,
         samples=samples,
         alpha=alpha,
         epsilons=(),
         cosines=tuple(dict.fromkeys(cosine or (0.8,))),
-        items=items,
-        shuffle=shuffle,
-        seed=seed,
-        pictures=pictures,
-        device=device,
+        **method,
+        **work.settings,
     )
-    options = {"strict": strict, "retry": retry}
-    carry_out(
-        config, engine_of(engine, workers, address, device), out, options, trust_model, as_json, _prepare(columns)
-    )
+    carry_out(config, out, work, _prepare(columns))
 
 
 def _prepare(columns: "Asked | None") -> "Prepare":
@@ -165,12 +133,6 @@ def _prepare(columns: "Asked | None") -> "Prepare":
     from attribound.runs.tolerance_setup import prepare_tolerances
 
     return prepare_tolerances
-
-
-def _default_maps(method: str) -> tuple[str, ...]:
-    from attribound.fields import default_maps
-
-    return default_maps(method)
 
 
 def _asked(changes: tuple[str, ...], method: str, options: dict[str, Any]) -> "Asked | None":

@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,22 +11,8 @@ import typer
 
 from attribound.bounds.laws import Normal
 from attribound.cli import shared
-from attribound.cli.app import (
-    Alpha,
-    Arch,
-    Attribution,
-    Bound,
-    Data,
-    Denoiser,
-    Json,
-    Maps,
-    Model,
-    Seed,
-    Trust,
-    answer,
-    app,
-)
-from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName, PrecisionName, default_attribution
+from attribound.cli.app import Alpha, Data, Json, Model, Seed, answer, app
+from attribound.cli.choices import NoiseKind, NormMode, ObjectiveName
 from attribound.cli.typos import check_words
 from attribound.errors import ArgumentError
 
@@ -113,8 +99,7 @@ def train(
     model, seen = (fresh(lambda: make_model(arch), phases[0].schedule.seed) for _ in range(2))
     seen.eval()
     fit = fitted(data, learn, seen)
-    if fit.note:
-        console.say(quiet=as_json)(fit.note)
+    console.say(quiet=as_json)(fit.note)
     learn, test = fit.data, fit.data if test is learn else fitted(test_data or data, test, seen).data
     if start is not None:
         model.load_state_dict((load_denoiser(start) if start in DENOISERS else load_model(start, arch)).state_dict())
@@ -141,11 +126,7 @@ def train(
 def _typed(options: dict[str, Any], settings: Iterable[str]) -> dict[str, Any]:
     """What was typed of the settings of a phase, under the names of the options."""
     given = {name: options.get(name.replace("-", "_")) for name in settings}
-    return {
-        name: getattr(value, "value", value)
-        for name, value in given.items()
-        if value is not None and value is not False
-    }
+    return {name: value for name, value in given.items() if value is not None and value is not False}
 
 
 def _joined(typed: dict[str, Any], phase: dict[str, Any]) -> dict[str, Any]:
@@ -157,15 +138,13 @@ def _joined(typed: dict[str, Any], phase: dict[str, Any]) -> dict[str, Any]:
 
 
 @app.command()
+@shared.spread
 def tune(
+    *,
     model: Model = "mnist-cnn-consistency",
-    arch: Arch = None,
-    denoiser: Denoiser = None,
     data: Data = "mnist-sample",
-    attribution: Attribution = None,
-    maps: Maps = None,
-    precision: shared.Precision = PrecisionName.FLOAT32,
-    bound: Bound = "unit",
+    explained: shared.Method,
+    denoiser: shared.Denoiser = None,
     noise: Annotated[NoiseKind, typer.Option(help="Kind of noise.")] = _GAUSSIAN,
     level: Annotated[
         list[float] | None, typer.Option(help="Sigma per feature; repeat for several. Default: levels from 0.05 to 1.")
@@ -180,7 +159,7 @@ def tune(
     alpha: Alpha = 1e-3,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Also write the scan to this JSON file, and a picture.")] = None,
-    trust_model: Trust = False,
+    trust_model: shared.Trust = False,
     as_json: Json = False,
 ) -> None:
     """Scan noise levels, weigh accuracy under noise against what can be certified, and recommend one level.
@@ -191,27 +170,27 @@ def tune(
     training with noise first, or a denoiser: --denoiser scans every level with and without it. The draws here are not
     those of `certify`, so choosing a level by these numbers does not bias the certificates.
     """
-    method = default_attribution(model) if attribution is None else attribution
-    check_words(attribution=method, maps=maps or (), data=[data], model=model)
+    check_words(attribution=explained.attribution or "", maps=explained.maps or (), data=[data], model=model)
     from attribound import tuning
     from attribound.certification.suspicions import check_columns
     from attribound.cli import console
     from attribound.data import fitted, open_data
-    from attribound.fields import make_field
     from attribound.files import check_target
     from attribound.models import Denoised, load_denoiser, load_model
     from attribound.noise import units_of
 
-    _check_levels(level or ())
+    if level and min(level) <= 0:
+        raise ArgumentError(f"expected every --level > 0, got {min(level):g}")
     target, source = None if out is None else check_target(out), open_data(data)
+    say = console.say(quiet=as_json)
 
     def plain(net: "Network") -> "Field":
-        return _in_precision(make_field(net, method, bound, maps=maps or None, units=units_of(source.scale)), precision)
+        return explained.field(net, model, units_of(source.scale))
 
-    network = load_model(model, arch, trust=trust_model)
+    network = load_model(model, explained.arch, trust=trust_model)
     check_columns(source.features, network, model)
     _, source, note = fitted(data, source, network)
-    _say(note, quiet=as_json)
+    say(note)
     cleaner = None if denoiser is None else load_denoiser(denoiser)
     with console.progress(quiet=as_json) as advance:
         outcome = tuning.tune(
@@ -229,22 +208,10 @@ def tune(
             seed=seed,
             progress=advance,
         )
-    _say(_about_precision(plain(network), source, precision), quiet=as_json)
-    row = {"model": model, "denoiser": denoiser, "data": data, "precision": precision.value, **outcome.row()}
+    say(_about_precision(plain(network), source))
+    row = {"model": model, "denoiser": denoiser, "data": data, "precision": explained.precision, **outcome.row()}
     _write_scan(row, out, target)
     answer(row, as_json, lambda: console.show_scan(row))
-
-
-def _say(line: str, *, quiet: bool) -> None:
-    from attribound.cli import console
-
-    if line:
-        console.say(quiet=quiet)(line)
-
-
-def _check_levels(levels: Sequence[float]) -> None:
-    if levels and min(levels) <= 0:
-        raise ArgumentError(f"expected every --level > 0, got {min(levels):g}")
 
 
 def _write_scan(row: dict[str, Any], out: Path | None, target: Path | None) -> None:
@@ -258,16 +225,10 @@ def _write_scan(row: dict[str, Any], out: Path | None, target: Path | None) -> N
         plots.save(tune_plot.plot_scan(row), out.with_suffix(".png"))
 
 
-def _in_precision(field: "Field", precision: PrecisionName) -> "Field":
-    from attribound.fields.precision import in_precision
-
-    return in_precision(field, precision.value)
-
-
-def _about_precision(field: "Field", source: "Dataset", precision: PrecisionName) -> str:
+def _about_precision(field: "Field", source: "Dataset") -> str:
     """Whether another precision would pay, or the one asked for does not; empty if there is nothing to say."""
     from attribound.fields.precision import advice, slow_here
 
-    if precision is not PrecisionName.FLOAT32:
-        return slow_here(precision.value, "cpu")
+    if field.precision != "float32":
+        return slow_here(field.precision, "cpu")
     return advice(field, source.input(0)) if len(source) else ""

@@ -12,25 +12,7 @@ from attribound.data.specs import Reader, has_splits, open_data, register_reader
 from attribound.data.unlabelled import Unlabelled, label_doubt, labels_beyond
 
 __all__ = [
-    "Arrays",
-    "Dataset",
-    "Fitted",
-    "Folder",
-    "Reader",
-    "Unlabelled",
-    "cells_for",
-    "fitted",
-    "has_splits",
-    "label_doubt",
-    "labels_beyond",
-    "mnist_sample",
-    "open_data",
-    "photos",
-    "read_cifar10",
-    "read_idx",
-    "read_mnist",
-    "read_npz",
-    "register_reader",
-    "runs_code",
-    "scale_for",
-]
+    "Arrays", "Dataset", "Fitted", "Folder", "Reader", "Unlabelled", "cells_for", "fitted", "has_splits", "label_doubt",
+    "labels_beyond", "mnist_sample", "open_data", "photos", "read_cifar10", "read_idx", "read_mnist", "read_npz",
+    "register_reader", "runs_code", "scale_for",
+]  # fmt: skip

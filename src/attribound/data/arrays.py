@@ -81,9 +81,7 @@ class Arrays(Dataset):
     def row(self, index: int) -> np.ndarray:
         """(F,) one row in float64."""
         self._check(index)
-        if self._exact is None:
-            return self.input(index).flatten().double().numpy()
-        return np.asarray(self._exact[index], np.float64)
+        return super().row(index) if self._exact is None else np.asarray(self._exact[index], np.float64)
 
     def rows(self) -> np.ndarray:
         """(N, F) all rows in float64; NaN where a cell is missing or has a problem."""

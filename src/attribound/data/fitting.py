@@ -9,6 +9,7 @@ from torch import Tensor
 from attribound.data.base import Dataset
 from attribound.data.cells import Cells
 from attribound.data.folder import Folder
+from attribound.data.options import parted
 from attribound.models.forest import ForestScores
 from attribound.models.sizes import only_size, stated_size
 
@@ -53,7 +54,7 @@ def fitted(spec: str, data: Dataset, model: Callable[[Tensor], Any]) -> Fitted:
     size, why = wanted_size(model, data.shape[0], data.size)
     chosen = data.resized(size)
     note = chosen.note and f"{chosen.note} ({size} x {size}: {why})"
-    return Fitted(f"{spec}{'&' if _has_options(spec) else '?'}size={size}", chosen, note)
+    return Fitted(f"{spec}{'&' if parted(spec)[1] else '?'}size={size}", chosen, note)
 
 
 def wanted_size(model: Callable[[Tensor], Any], channels: int, otherwise: int) -> tuple[int, str]:
@@ -69,8 +70,3 @@ def wanted_size(model: Callable[[Tensor], Any], channels: int, otherwise: int) -
     if size := only_size(model, channels):
         return size, "the size that the model accepts"
     return otherwise, "the model states no size"
-
-
-def _has_options(spec: str) -> bool:
-    """Whether options follow a question mark already, and not a name that has one."""
-    return "=" in spec.rpartition("?")[2] and "?" in spec

@@ -1,11 +1,17 @@
 """Options after a question mark: `folder:DIR?size=64&channels=1`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Self, final
 
 from attribound.data.cells import Cells
 from attribound.errors import ArgumentError
+
+
+def parted(text: str) -> tuple[str, str]:
+    """A place and the options after it; a question mark without an equals sign belongs to the name of a file."""
+    where, mark, tail = text.rpartition("?")
+    return (where, tail) if mark and "=" in tail else (text, "")
 
 
 @final
@@ -25,24 +31,18 @@ class Options:
     values: dict[str, str]
     cells: Cells = field(default_factory=Cells)
 
-    def with_cells(self, cells: Cells) -> Self:
-        """The same with another way to read cells."""
-        return replace(self, cells=cells)
-
     @classmethod
-    def parse(cls, text: str, split: str, known: Sequence[str]) -> Self:
-        """Split `WHERE?name=value&name=value`; a question mark without an equals sign belongs to the name of a file."""
-        where, mark, tail = text.rpartition("?")
-        if not mark or "=" not in tail:
-            return cls(text, split, {})
+    def parse(cls, text: str, split: str, known: Sequence[str], cells: Cells | None = None) -> Self:
+        """Split `WHERE?name=value&name=value`."""
+        where, tail = parted(text)
         values: dict[str, str] = {}
-        for part in tail.split("&"):
+        for part in tail.split("&") if tail else ():
             name, equals, value = part.partition("=")
             if name not in known or not equals or not value:
                 offer = f"?{'=..., ?'.join(known)}=..." if known else "no options"
                 raise ArgumentError(f"expected {offer} after {where}, got {part!r}")
             values[name] = value
-        return cls(where, split, values)
+        return cls(where, split, values, cells or Cells())
 
     def count(self, name: str, default: int) -> int:
         """A whole number >= 1."""

@@ -1,18 +1,16 @@
 """Embedded real data, so that the first commands need no download."""
 
-import csv
 from importlib import resources
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attribound.codebook import Codebook
 from attribound.data.arrays import Arrays
+from attribound.data.csv import open_csv
 from attribound.data.folder import IMAGENET_SIZE, Folder
 from attribound.data.imagenet import imagenet_classes
 from attribound.data.options import Options
-from attribound.data.table import noise_scale
 
 
 def mnist_sample() -> tuple[Tensor, Tensor]:
@@ -36,18 +34,10 @@ def photos(size: int = IMAGENET_SIZE) -> Folder:
 def credit_sample() -> Arrays:
     """50 applicants of German credit: (50, 18) numbers with a codebook, and whether each was a good or a bad risk."""
     with resources.as_file(resources.files("attribound.data") / "credit") as folder:
-        codebook = Codebook.read(folder / "codebook.toml")
-        rows = list(csv.DictReader((folder / "applicants.csv").read_text().splitlines()))
-    names = tuple(codebook.columns)
-    return Arrays(
-        torch.tensor([[codebook[name].number(row[name]) for name in names] for row in rows]),
-        torch.tensor([codebook.classes.index(row["risk"]) for row in rows]),
-        "credit-sample",
-        codebook.classes,
-        features=names,
-        scale=noise_scale(codebook, names),
-        codebook=codebook,
-    )
+        asked = {"label": "risk", "codebook": str(folder / "codebook.toml")}
+        table = open_csv(Options(str(folder / "applicants.csv"), "test", asked))
+    table.name = "credit-sample"
+    return table
 
 
 def open_sample(typed: Options) -> Arrays:

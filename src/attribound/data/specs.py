@@ -77,30 +77,29 @@ def open_data(spec: str, split: str = "test", cells: Cells | None = None) -> Dat
         split: "train" or "test", where the format has both.
         cells: how cells of tables are read; None: as numbers.
     """
-    kind, reader = _reader(spec)
-    where = spec if reader.embedded else spec.removeprefix(f"{kind}:")
-    return reader.open(Options.parse(where, split, reader.options).with_cells(cells or Cells()))
+    reader, where = _reader(spec)
+    return reader.open(Options.parse(where, split, reader.options, cells))
 
 
 def runs_code(spec: str) -> bool:
     """Whether opening a spec imports code that it names, so that no file may choose it."""
-    kind, reader = _reader(spec)
-    where = spec if reader.embedded else spec.removeprefix(f"{kind}:")
+    reader, where = _reader(spec)
     return Options.parse(where, "test", reader.options).text(_OWN_CODE) is not None
 
 
 def has_splits(spec: str) -> bool:
     """Whether the format separates training from test data."""
-    return _reader(spec)[1].splits
+    return _reader(spec)[0].splits
 
 
-def _reader(spec: str) -> tuple[str, Reader]:
+def _reader(spec: str) -> tuple[Reader, str]:
+    """The reader of a spec and what it is given: the place with its options."""
     if is_picture(spec):
-        return "folder", READERS["folder"]
+        return READERS["folder"], spec
     kind, colon, where = spec.partition(":")
     name = kind if colon else spec.partition("?")[0]
     reader = READERS.get(name)
     if reader is None or reader.embedded == bool(colon) or bool(colon) != bool(where):
         meant = did_you_mean(closest_data(spec, READERS))
         raise ArgumentError(f"expected --data {SPECS}, got {spec!r}{meant if name not in READERS else ''}")
-    return name, reader
+    return reader, where if colon else spec

@@ -7,7 +7,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 import torch
 from torch import Tensor
@@ -83,12 +83,7 @@ class Field(ABC):
 
     @abstractmethod
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """Maps of a batch; each row's map may depend on that row only.
 
@@ -101,12 +96,7 @@ class Field(ABC):
 
     @final
     def attribute(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Tensor:
         """The maps alone."""
         found = self.explain(inputs, target, generator=generator, create_graph=create_graph)
@@ -115,6 +105,14 @@ class Field(ABC):
 
 class Wrapper(Field):
     """A field made of another one; everything that it does not change is the other's."""
+
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Remember what it is made with besides the other field, so that `around` can make it again."""
+        wrapper = super().__new__(cls)
+        wrapper._made_with = given[1:], {name: value for name, value in named.items() if name != "base"}
+        return wrapper
 
     def __init__(self, base: Field) -> None:
         base = as_field(base)
@@ -135,9 +133,10 @@ class Wrapper(Field):
         """The other's, which may learn more of its name from the first input."""
         return self.base.name
 
-    @abstractmethod
-    def around(self, base: Field) -> "Wrapper":
+    def around(self, base: Field) -> Self:
         """The same wrapper around another field."""
+        given, named = self._made_with
+        return type(self)(base, *given, **named)
 
 
 def as_field(value: Any) -> Field:
@@ -199,12 +198,7 @@ class MapWrapper(Wrapper):
 
     @final
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """The wrapped maps, changed."""
         plain = check_explanation(

@@ -76,10 +76,6 @@ class Unit(Bounded):
             raise ArgumentError(f"expected no other limit than 1 for Unit, got {limit:g}")
         super().__init__(base, limit)
 
-    def around(self, base: Field) -> "Unit":
-        """Another field, normalised too."""
-        return Unit(base)
-
     @property
     def spec(self) -> str:
         """As people type it."""
@@ -107,10 +103,6 @@ class Clip(Bounded):
     """g * min(1, limit / ||g||). The limit must be one number for the model, never chosen from the input."""
 
     kind = "clip"
-
-    def around(self, base: Field) -> "Clip":
-        """Another field, clipped at the same limit."""
-        return Clip(base, self.limit)
 
     @property
     def source(self) -> str:
@@ -157,10 +149,6 @@ class Proved(_Claimed):
             raise ArgumentError("expected a `reason` for Proved: in a sentence, why the limit holds everywhere")
         self.reason = reason
 
-    def around(self, base: Field) -> "Proved":
-        """Another field with the same limit and reason."""
-        return Proved(base, self.limit, self.reason)
-
     @property
     def source(self) -> str:
         """The author's reason."""
@@ -173,10 +161,6 @@ class Assumed(_Claimed):
 
     kind = "assumed"
     assumed = True
-
-    def around(self, base: Field) -> "Assumed":
-        """Another field with the same guess."""
-        return Assumed(base, self.limit)
 
     @property
     def source(self) -> str:

@@ -86,12 +86,7 @@ class CAM(Field):
 
     @final
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """One forward pass, and one backward pass from the output to the layer."""
         points = inputs if create_graph else inputs.detach()

@@ -6,33 +6,7 @@ import warnings
 from typing import Any, final
 
 import torch
-from captum.attr import (
-    LRP,
-    Attribution,
-    Deconvolution,
-    DeepLift,
-    FeatureAblation,
-    FeaturePermutation,
-    GradientShap,
-    GuidedBackprop,
-    InputXGradient,
-    IntegratedGradients,
-    InternalInfluence,
-    KernelShap,
-    LayerActivation,
-    LayerConductance,
-    LayerDeepLift,
-    LayerFeatureAblation,
-    LayerFeaturePermutation,
-    LayerGradCam,
-    LayerGradientXActivation,
-    LayerIntegratedGradients,
-    Lime,
-    Occlusion,
-    PerturbationAttribution,
-    Saliency,
-    ShapleyValueSampling,
-)
+from captum import attr
 from torch import Tensor, nn
 
 from attribound.errors import FieldError
@@ -41,36 +15,36 @@ from attribound.fields.layers import named_layer
 from attribound.fields.seeding import seeded
 
 _DETERMINISTIC = (
-    Deconvolution,
-    DeepLift,
-    FeatureAblation,
-    GuidedBackprop,
-    InputXGradient,
-    IntegratedGradients,
-    InternalInfluence,
-    LayerActivation,
-    LayerConductance,
-    LayerDeepLift,
-    LayerFeatureAblation,
-    LayerGradCam,
-    LayerGradientXActivation,
-    LayerIntegratedGradients,
-    Occlusion,
-    Saliency,
+    attr.Deconvolution,
+    attr.DeepLift,
+    attr.FeatureAblation,
+    attr.GuidedBackprop,
+    attr.InputXGradient,
+    attr.IntegratedGradients,
+    attr.InternalInfluence,
+    attr.LayerActivation,
+    attr.LayerConductance,
+    attr.LayerDeepLift,
+    attr.LayerFeatureAblation,
+    attr.LayerGradCam,
+    attr.LayerGradientXActivation,
+    attr.LayerIntegratedGradients,
+    attr.Occlusion,
+    attr.Saliency,
 )
 """Methods whose maps follow from the input: a probe decides whether their rows may share a batch."""
-_RANDOM_BY_ROW = (GradientShap,)
+_RANDOM_BY_ROW = (attr.GradientShap,)
 """Random methods known to treat the rows of a batch independently; all others run row by row."""
 
-_BY_NAME: dict[str, type[Attribution]] = {
-    "input-x-gradient": InputXGradient,
-    "guided-backprop": GuidedBackprop,
-    "deconvolution": Deconvolution,
-    "deeplift": DeepLift,
-    "feature-ablation": FeatureAblation,
-    "shapley-sampling": ShapleyValueSampling,
-    "kernel-shap": KernelShap,
-    "lime": Lime,
+_BY_NAME: dict[str, type[attr.Attribution]] = {
+    "input-x-gradient": attr.InputXGradient,
+    "guided-backprop": attr.GuidedBackprop,
+    "deconvolution": attr.Deconvolution,
+    "deeplift": attr.DeepLift,
+    "feature-ablation": attr.FeatureAblation,
+    "shapley-sampling": attr.ShapleyValueSampling,
+    "kernel-shap": attr.KernelShap,
+    "lime": attr.Lime,
 }
 """Methods that need nothing but the model, by the name that people type."""
 
@@ -99,10 +73,10 @@ class Captum(Field):
     any callable; wrap one of numpy arrays: `Captum(FeatureAblation(attribound.models.Scores(predict)))`.
     """
 
-    def __init__(self, method: Attribution, /, **arguments: Any) -> None:
-        if not isinstance(method, Attribution):
+    def __init__(self, method: attr.Attribution, /, **arguments: Any) -> None:
+        if not isinstance(method, attr.Attribution):
             raise FieldError(f"expected a captum.attr method, got {type(method).__name__}")
-        if isinstance(method, FeaturePermutation | LayerFeaturePermutation):
+        if isinstance(method, attr.FeaturePermutation | attr.LayerFeaturePermutation):
             raise FieldError(
                 f"{type(method).__name__} mixes the rows of a batch: it is not an attribution of one input"
             )
@@ -112,16 +86,11 @@ class Captum(Field):
         self.name = _name(method)
         self.random = type(method) not in _DETERMINISTIC
         self.needs_gradients = not isinstance(
-            getattr(method, "attribution_method", method), PerturbationAttribution
+            getattr(method, "attribution_method", method), attr.PerturbationAttribution
         )  # NoiseTunnel holds another method
 
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """The method's own attribution of the batch."""
         refuse_graph(self, create_graph)
@@ -152,18 +121,18 @@ class Captum(Field):
                     f"Captum needs a model that returns its logits as a tensor, got {type(output).__name__}: give the "
                     f"method attribound.models.Logits(model) in place of the model"
                 )
-        if isinstance(self.method, LRP) and isinstance(error, AttributeError):
+        if isinstance(self.method, attr.LRP) and isinstance(error, AttributeError):
             return f"Captum's LRP has no rule for this layer, choose one with weights of its own ({error})"
         return str(error)
 
 
-def _name(method: Attribution) -> str:
+def _name(method: attr.Attribution) -> str:
     """The method, and the layer that it looks at if there is one."""
     layer, kind = getattr(method, "layer", None), f"captum-{type(method).__name__}"
     return f"{kind}:{named_layer(method.forward_func, layer).name}" if isinstance(layer, nn.Module) else kind
 
 
-def _explained(method: Attribution, target: Target) -> dict[str, Target]:
+def _explained(method: attr.Attribution, target: Target) -> dict[str, Target]:
     """The class as an argument, for methods that explain one; wrappers such as NoiseTunnel hand it on."""
     known = inspect.signature(method.attribute).parameters.values()
     return {"target": target} if any(one.name == "target" or one.kind is one.VAR_KEYWORD for one in known) else {}

@@ -29,12 +29,7 @@ class ForestField(Field):
         self.features = tuple(explainer.forest.names)
 
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """One pass over the trees gives the values and the margins."""
         refuse_graph(self, create_graph)

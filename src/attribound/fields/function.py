@@ -58,12 +58,7 @@ class Function(Field):
         self._shape: torch.Size | None = None
 
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """What the function says; the first answer is checked, and asked for twice."""
         refuse_graph(self, create_graph)

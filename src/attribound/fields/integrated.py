@@ -61,12 +61,7 @@ class IntegratedGradients(Field):
         return field
 
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """Displacement from the baseline times the mean gradient along the path."""
         away = inputs - self._baseline(inputs)

@@ -91,17 +91,8 @@ class Rounded(Wrapper):
         """Its own."""
         return self._precision
 
-    def around(self, base: Field) -> "Rounded":
-        """Another method, in the same precision."""
-        return Rounded(base, self.precision)
-
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """The method's maps of the rounded model."""
         if inputs.dtype == torch.float64:  # autocast leaves float64 alone

@@ -41,10 +41,6 @@ class Relative(Reshaped):
         if packed_reference(base) is not None:
             raise ArgumentError("expected one reference, got a field that is relative already")
 
-    def around(self, base: Field) -> "Relative":
-        """Another field, less the same reference."""
-        return Relative(base, self.reference, self.source)
-
     def change(self, maps: Tensor) -> Tensor:
         """(B, ...) to the same shape, in float64."""
         if maps[0].numel() != len(self.reference):
@@ -85,7 +81,7 @@ def _bytes(reference: Tensor) -> bytes:
 def _check_reference(reference: Any) -> Tensor:
     """The reference, flat, in float32 as it is stored."""
     try:
-        values = torch.as_tensor(reference).detach().cpu().float().flatten()
+        values = torch.as_tensor(reference).detach().cpu().float().flatten().clone()  # whoever gave it may write to it
     except (TypeError, ValueError, RuntimeError):
         raise ArgumentError(f"expected `reference` to be a map, got {type(reference).__name__}") from None
     if not 0 < len(values) <= MOST_CELLS:

@@ -48,10 +48,6 @@ class Centred(Reshaped):
     def __init__(self, base: Field) -> None:
         super().__init__(base, "centred")
 
-    def around(self, base: Field) -> "Centred":
-        """Another field, centred."""
-        return Centred(base)
-
     def change(self, maps: Tensor) -> Tensor:
         """Subtract each row's mean."""
         return centre(maps)
@@ -81,10 +77,6 @@ class Pooled(Reshaped):
                 "expected a map to pool that is not centred, for the absolute value of a cell below the mean counts as "
                 "one above it: pool first (GradCAM(..., centred=False)) and centre then, or give of='signed'"
             )
-
-    def around(self, base: Field) -> "Pooled":
-        """Another field, pooled alike."""
-        return Pooled(base, self.size, self.of)
 
     def change(self, maps: Tensor) -> Tensor:
         """(B, C, H, W) or (B, H, W) to (B, size, size)."""
@@ -118,10 +110,6 @@ class Tokens(Reshaped):
         if hasattr(innermost(base), "layer"):
             raise ArgumentError(f"expected maps of an embedded sequence, got {base.name}, whose maps are of a layer")
 
-    def around(self, base: Field) -> "Tokens":
-        """Another field, by token."""
-        return Tokens(base, self.of)
-
     def change(self, maps: Tensor) -> Tensor:
         """(B, tokens, features) to (B, tokens)."""
         if maps.ndim != 3:
@@ -146,10 +134,6 @@ class Grouped(Reshaped):
         fingerprint = hashlib.sha256(self.groups.numpy().tobytes()).hexdigest()[:8]
         super().__init__(base, f"grouped{'-abs' if of == 'abs' else ''}:{self.count}@{fingerprint}")
 
-    def around(self, base: Field) -> "Grouped":
-        """Another field, grouped alike."""
-        return Grouped(base, self.groups, self.of)
-
     def change(self, maps: Tensor) -> Tensor:
         """(B, ...) to (B, groups)."""
         if maps[0].numel() != len(self.groups):
@@ -165,10 +149,6 @@ class Absolute(Reshaped):
 
     def __init__(self, base: Field) -> None:
         super().__init__(base, "abs")
-
-    def around(self, base: Field) -> "Absolute":
-        """Another field's absolute values."""
-        return Absolute(base)
 
     def change(self, maps: Tensor) -> Tensor:
         """Drop the signs."""
@@ -188,10 +168,6 @@ class Scaled(Reshaped):
         """
         super().__init__(base, "scaled")
         self.scale = torch.tensor(check.positive("scale", scale)).flatten()
-
-    def around(self, base: Field) -> "Scaled":
-        """Another field, scaled alike."""
-        return Scaled(base, self.scale)
 
     def change(self, maps: Tensor) -> Tensor:
         """(B, ...) to the same shape, in float64."""

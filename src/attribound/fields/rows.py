@@ -147,7 +147,7 @@ def _alike(together: Tensor, alone: Tensor, tolerance: float) -> bool:
 def _row_by_row(field: F) -> F:
     """The field with its innermost method computed one row at a time, or, where rows come in blocks, one point."""
     if isinstance(field, Wrapper):
-        return field.around(_row_by_row(field.base))  # type: ignore[return-value]
+        return field.around(_row_by_row(field.base))
     if field.block == 1:
         return RowByRow(field)  # type: ignore[return-value]
     if not isinstance(field, IntegratedGradients):
@@ -166,17 +166,8 @@ class RowByRow(Wrapper):
         super().__init__(base)
         self.stated = base.stated
 
-    def around(self, base: Field) -> "RowByRow":
-        """Another field, row by row."""
-        return RowByRow(base)
-
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """The maps of each row alone."""
         targets = torch.as_tensor(target).expand(len(inputs)).tolist()

@@ -34,12 +34,7 @@ class Saliency(Field):
         self.stated = (ProbabilityGradient(),) if continuous and output == "probability" else ()
 
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """One forward and one backward pass."""
         points = inputs if create_graph else inputs.detach().requires_grad_(True)

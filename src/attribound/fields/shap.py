@@ -51,12 +51,7 @@ class Shap(Field):
         self._explainer = explainer
 
     def explain(
-        self,
-        inputs: Tensor,
-        target: Target,
-        *,
-        generator: torch.Generator | None = None,
-        create_graph: bool = False,
+        self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Explanation:
         """The explainer's values."""
         refuse_graph(self, create_graph)

@@ -31,11 +31,9 @@ def load_script(path: Path, architecture: str | None, trust: bool) -> nn.Module:
     return model
 
 
-def load_exported(path: Path, architecture: str | None, trust: bool) -> nn.Module:
+def load_exported(path: Path, trust: bool) -> nn.Module:
     """An exported program; its graph has the mode it was exported in, and torch refuses eval() for it."""
     size_of(path)
-    if architecture is not None:
-        raise ArgumentError(f"{shown(path)} is an exported program, not weights of {architecture}: leave --arch out")
     if not trust:
         raise ArgumentError(
             f"torch unpickles parts of the exported program {shown(path)}: add --trust-model if you trust it"

@@ -8,19 +8,17 @@ import torch
 from torch import Tensor, nn
 
 from attribound.errors import ArgumentError
-from attribound.file_quota import shown
 from attribound.forests.ensemble import FloatArray
 from attribound.forests.forest import Forest
 from attribound.forests.shap import TreeShap
+from attribound.models import outputs
 
 FOREST_SUFFIXES = (".json", ".ubj", ".txt")
 """Of XGBoost's and LightGBM's own files."""
 
 
-def load_forest(path: Path, architecture: str | None) -> "ForestScores":
+def load_forest(path: Path) -> "ForestScores":
     """The forest of a file; nothing in it is executed."""
-    if architecture is not None:
-        raise ArgumentError(f"{shown(path)} is a forest, not weights of {architecture}: leave --arch out")
     return ForestScores(TreeShap(Forest(path)))
 
 
@@ -69,5 +67,4 @@ def rows_of(inputs: Tensor) -> FloatArray:
 
 def as_logits(margins: FloatArray, inputs: Tensor) -> Tensor:
     """(B, K) margins in float64; a yes or no has two classes, as for every model with one logit."""
-    found = torch.from_numpy(margins).to(inputs.device)
-    return torch.cat([-found / 2, found / 2], dim=1) if found.shape[1] == 1 else found
+    return outputs.as_logits(torch.from_numpy(margins).to(inputs.device), len(inputs))

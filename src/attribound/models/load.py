@@ -21,6 +21,9 @@ SPECS = (
     "module:factory, or with --trust-model a TorchScript or exported program"
 )
 
+_WHOLE = {".onnx": "an ONNX graph", ".pt2": "an exported program", **dict.fromkeys(FOREST_SUFFIXES, "a forest")}
+"""Files that hold a whole model, by their endings."""
+
 
 def load_model(spec: str, architecture: str | None = None, *, trust: bool = False) -> nn.Module:
     """The model of a spec, in evaluation mode, its weights fixed.
@@ -36,12 +39,15 @@ def load_model(spec: str, architecture: str | None = None, *, trust: bool = Fals
             raise ArgumentError(f"{spec} is a {SHIPPED[spec]}, not a {architecture}: leave --arch out")
         return load_shipped(spec)
     path = Path(spec)
+    if path.suffix in _WHOLE and architecture is not None:
+        kind = _WHOLE[path.suffix]
+        raise ArgumentError(f"{shown(path)} is {kind}, not weights of {architecture}: leave --arch out")
     if path.suffix == ".onnx":
-        return load_onnx(path, architecture)
+        return load_onnx(path)
     if path.suffix in FOREST_SUFFIXES:
-        return load_forest(path, architecture)
+        return load_forest(path)
     if path.suffix == ".pt2":
-        return _fixed(load_exported(path, architecture, trust))
+        return _fixed(load_exported(path, trust))
     if spec and (path.suffix in WEIGHT_READERS or path.exists()):
         model = _from_file(path, architecture, trust)
     elif ":" in spec:

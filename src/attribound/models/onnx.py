@@ -14,10 +14,8 @@ from attribound.file_quota import read_bytes, reason, shown
 _FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 
 
-def load_onnx(path: Path, architecture: str | None = None) -> "Onnx":
+def load_onnx(path: Path) -> "Onnx":
     """The graph of a file; nothing in it is executed but the standard operators."""
-    if architecture is not None:
-        raise ArgumentError(f"{shown(path)} is an ONNX graph, not weights of {architecture}: leave --arch out")
     try:
         import onnxruntime
     except ImportError:

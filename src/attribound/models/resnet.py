@@ -4,7 +4,8 @@
 `attribound data fetch resnet50` gets: stride in the first 1 x 1, biases, BGR pixels minus their mean.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import final
 
 import torch
@@ -126,14 +127,20 @@ def resnet50_keras(classes: int = 1000) -> ResNet:
 def _cifar(widths: Sequence[int], blocks: int, classes: int) -> ResNet:
     normalize = Normalize((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
     stem = (nn.Conv2d(3, widths[0], 3, 1, 1, bias=False), nn.BatchNorm2d(widths[0]), nn.ReLU(), nn.Identity())
-    stages, before = [], widths[0]
-    for width in widths:
-        strides = [1 if width == widths[0] else 2] + [1] * (blocks - 1)
-        stages.append(
-            nn.Sequential(*(BasicBlock(before if i == 0 else width, width, s) for i, s in enumerate(strides)))
-        )
-        before = width
-    return ResNet(normalize, stem, stages, nn.Linear(before, classes))
+    stages = _stages(BasicBlock, widths[0], [(width, width, blocks) for width in widths])
+    return ResNet(normalize, stem, stages, nn.Linear(widths[-1], classes))
+
+
+def _stages(
+    block: Callable[[int, int, int], nn.Module], before: int, sizes: Sequence[tuple[int, int, int]]
+) -> list[nn.Module]:
+    """A stage for every (width, channels that come out, blocks); all but the first halve the picture."""
+    stages: list[nn.Module] = []
+    for number, (width, after, blocks) in enumerate(sizes):
+        first = block(before, width, 2 if number else 1)
+        stages.append(nn.Sequential(first, *(block(after, width, 1) for _ in range(blocks - 1))))
+        before = after
+    return stages
 
 
 def _imagenet(normalize: Normalize, classes: int, original: bool) -> ResNet:
@@ -143,12 +150,8 @@ def _imagenet(normalize: Normalize, classes: int, original: bool) -> ResNet:
         nn.ReLU(),
         nn.MaxPool2d(3, 2, 1),
     )
-    stages, before = [], 64
-    for width, blocks in ((64, 3), (128, 4), (256, 6), (512, 3)):
-        strides = [1 if width == 64 else 2] + [1] * (blocks - 1)
-        units = [Bottleneck(before if i == 0 else 4 * width, width, s, original) for i, s in enumerate(strides)]
-        stages.append(nn.Sequential(*units))
-        before = 4 * width
-    model = ResNet(normalize, stem, stages, nn.Linear(before, classes))
+    sizes = [(width, 4 * width, blocks) for width, blocks in ((64, 3), (128, 4), (256, 6), (512, 3))]
+    stages = _stages(partial(Bottleneck, original=original), 64, sizes)
+    model = ResNet(normalize, stem, stages, nn.Linear(sizes[-1][1], classes))
     model.input_size = 224
     return model

@@ -35,7 +35,7 @@ def load_shipped(name: str) -> nn.Module:
     """A shipped model by name, in evaluation mode."""
     if SHIPPED[_known(name)] == "forest":
         with resources.as_file(weights_folder() / f"{name}.ubj") as path:
-            return load_forest(path, None)
+            return load_forest(path)
     model = make_model(SHIPPED[name])
     model.load_state_dict(load((weights_folder() / f"{name}.safetensors").read_bytes()))
     return model.eval().requires_grad_(False)

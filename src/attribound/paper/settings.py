@@ -37,6 +37,7 @@ RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
 SAMPLE = "mnist-sample"
 OF_LOGITS = "Maps explain the logit of the predicted class (the paper: the softmax)."
 """For the notes of tables that have no other setting."""
+OF_PROBABILITIES = "Maps explain the softmax of the predicted class, as in the paper."
 
 
 @final

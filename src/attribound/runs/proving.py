@@ -4,7 +4,7 @@ Stated intervals count only where a record's facts give at least as much.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, final
 
@@ -56,14 +56,27 @@ class Proving(Generic[R]):
 
     def __call__(self, store: Store) -> Iterator[Proved[R] | Failure]:
         """Check a run's records in their order; failures pass through."""
-        config = store.config
+        config, sharing = store.config, set[str]()
         for record in store.only(self.kind):
-            yield record if isinstance(record, Failure) else self.prove(record, config)
+            if isinstance(record, Failure):
+                yield record
+            else:
+                yield self.prove(record, config, _unshared(record, config, sharing))
 
-    def prove(self, record: R, config: RunConfig) -> Proved[R]:
-        """Check one record."""
-        doubts = (*self.problems(record), *self.foreign(record, config))
+    def prove(self, record: R, config: RunConfig, more: Sequence[str] = ()) -> Proved[R]:
+        """Check one record; `more` is what is wrong with it among the others of its run."""
+        doubts = (*self.problems(record), *self.foreign(record, config), *more)
         return Proved(self.silenced(record) if doubts else record, doubts)
+
+
+def _unshared(record: ToleranceRecord | ColumnsRecord, config: RunConfig, sharing: set[str]) -> list[str]:
+    """A line if one change more is scanned than the run shares alpha among; `sharing` are those met so far."""
+    if record.proof == "exact" or record.part in sharing:
+        return []
+    if len(sharing) >= config.scanned:
+        return [f"is scanned, but its run shares alpha among {config.scanned} other changes"]
+    sharing.add(record.part)
+    return []
 
 
 def _strange(record: ToleranceRecord | ColumnsRecord, config: RunConfig) -> list[str]:

@@ -58,6 +58,8 @@ class Along(Family):
     start: Tensor | None = None
 
     def __post_init__(self) -> None:
+        if self.change.brings_back and not self.change.moves:
+            raise ArgumentError(f"expected `moves = True` of {self.change.name}, which brings maps back")
         if self.change.moves and self.field.kind not in ("unit", "clip"):
             raise FieldError(
                 f"expected Unit or Clip for {self.change.name}, which moves things: a limit that is {self.field.kind} "
@@ -67,7 +69,7 @@ class Along(Family):
     @property
     def origin(self) -> Tensor:
         """One number per parameter, float64."""
-        return torch.zeros(len(self.change.parameters), dtype=torch.float64, device=self.x.device)
+        return torch.zeros(self.change.dimensions, dtype=torch.float64, device=self.x.device)
 
     @property
     def shift(self) -> Tensor:
@@ -100,7 +102,7 @@ class Along(Family):
 
     def inputs(self, t: Tensor) -> Tensor:
         """The changed inputs (B, ...), checked."""
-        points = self.change.apply(self.x, self._placed(t))
+        points = self.change.apply(self.x.clone(), self._placed(t))  # one that writes to its input has its own
         if points.shape != (len(t), *self.x.shape):
             raise ArgumentError(
                 f"expected {self.change.name} to keep the input's shape {tuple(self.x.shape)}, "
@@ -152,7 +154,7 @@ class Along(Family):
     def _placed(self, t: Tensor) -> Tensor:
         """Parameters as the change takes them: (B,) if it has one."""
         moved = t if self.start is None else t + self.start.view(-1) if t.ndim > 1 else t + self.start.view(())
-        return moved[:, 0] if moved.ndim == 2 and len(self.change.parameters) == 1 else moved
+        return moved[:, 0] if moved.ndim == 2 and self.change.dimensions == 1 else moved
 
 
 def family_of(

@@ -19,6 +19,9 @@ from attribound.tolerances.verify import overstatements
 ROUNDING = 1e-4
 """Cosines and window means may differ by this between processors; on the same one they are equal."""
 
+_BREAK_STEP = 0.05
+"""Part of the range by which a break may be found further out where rounding differs: the search goes in steps."""
+
 
 def ask_again(record: ToleranceRecord, field: Bounded, x: Tensor) -> tuple[list[str], list[str]]:
     """Repeat a stored tolerance on the same model and input.
@@ -52,6 +55,7 @@ def ask_again(record: ToleranceRecord, field: Bounded, x: Tensor) -> tuple[list[
     if again.prediction != record.prediction:
         return [f"states class {record.prediction}, but the model gives {again.prediction}"], remarks
     found = [*_described(record, again, same_library=not remarks), *differences(record.evidence(), again.evidence())]
+    found += _milder(record, again)
     found = found or overstatements(record, loosened(again.evidence()))
     if not found:
         remarks += [f"{line}, made again: rounding explains it" for line in overstatements(record, again.evidence())]
@@ -79,6 +83,20 @@ def _described(record: ToleranceRecord, again: ToleranceRecord, *, same_library:
         found.append(f"states fidelity {record.fidelity:g}, found again: {again.fidelity:g}")
     if record.map_shape != again.map_shape:
         found.append(f"states maps of shape {record.map_shape}, found again: {again.map_shape}")
+    return found
+
+
+def _milder(record: ToleranceRecord, again: ToleranceRecord) -> list[str]:
+    """Breaks that were found again, nearer than the record has them or where it has none."""
+    found, spare = [], _BREAK_STEP * (again.change.high - again.change.low)
+    for key, known in again.breaks.items():
+        if known is None or known.cosine > float(key) - ROUNDING:
+            continue
+        stated = record.breaks.get(key)
+        zero = again.change.zero
+        if stated is None or abs(stated.value - zero) > abs(known.value - zero) + spare:
+            said = "none" if stated is None else f"one at {stated.value:g}"
+            found.append(f"states as the nearest break of cosine {key} {said}, found again: {known.label}")
     return found
 
 

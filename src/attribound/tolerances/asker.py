@@ -14,7 +14,7 @@ from torch import Tensor
 from attribound import checks as check
 from attribound.certificates.subject import Subject
 from attribound.certification.arguments import AskedTarget, check_field, check_input, check_target, class_names, look_at
-from attribound.changes.base import Change, Continuous, Finite
+from attribound.changes.base import Change, Continuous, Finite, adds_up
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
 from attribound.fields.bounded import Bounded
@@ -167,6 +167,10 @@ class Asker:
         plain = _plain(self.field, about.x, about.target, about.seed, about.item)
         check_unchanged(self.field, about.plain[None], plain[None])
 
+    def _adds_up(self, change: Change, x: Tensor) -> bool:
+        """Whether a change that says so adds up where windows around changed inputs need it: it is tried."""
+        return isinstance(change, Continuous) and change.adds_up and adds_up(change, x, self.windows[change.name])
+
     def _record(self, change: Change, about: Subjected, answer: Answer) -> ToleranceRecord:
         known, digest = answer.evidence, input_hash(about.x)
         reaches = known.reaches(self.cosines, answer.alpha)
@@ -175,7 +179,7 @@ class Asker:
             label=about.label,
             target=about.target,
             prediction=about.prediction,
-            change=_described(change, answer.bounds),
+            change=_described(change, answer.bounds, self._adds_up(change, about.x)),
             proof=answer.proof,
             alpha=answer.alpha,
             reaches={exact_text(cosine): reaches[cosine] for cosine in self.cosines},
@@ -209,12 +213,10 @@ class Asker:
         )
 
 
-def _described(change: Change, bounds: tuple[float, float]) -> ChangeRecord:
+def _described(change: Change, bounds: tuple[float, float], adds_up: bool) -> ChangeRecord:
     assert isinstance(change, Continuous | Finite)
     low, high, zero = map(float, (*bounds, change.shown(0.0)))  # a whole number would be stored without its point
-    return ChangeRecord(
-        change.name, change.spec, change.unit, change.made, change.adds_up, change.moves, low, zero, high
-    )
+    return ChangeRecord(change.name, change.spec, change.unit, change.made, adds_up, change.moves, low, zero, high)
 
 
 def check_cosines(cosine: Any) -> tuple[float, ...]:
@@ -229,6 +231,9 @@ def check_cosines(cosine: Any) -> tuple[float, ...]:
 def check_windows(changes: Sequence[Change], window: Window) -> dict[str, float]:
     """The window of every scanned change, as a parameter."""
     scanned = {change.name: change for change in changes if isinstance(change, Continuous)}
+    for change in scanned.values():
+        if not (-math.inf < change.low <= 0 <= change.high < math.inf and change.low < change.high):
+            raise ArgumentError(f"expected a range about 0 of {change.name}, got {change.low:g} to {change.high:g}")
     if window is None:
         return {name: default_window(change) for name, change in scanned.items()}
     if isinstance(window, Mapping):

@@ -48,6 +48,11 @@ class Evidence(ABC):
 
     @property
     @abstractmethod
+    def tried(self) -> tuple[float, float, float]:
+        """The left end of what was tried, no change, and the right end, as people count them."""
+
+    @property
+    @abstractmethod
     def draws(self) -> int:
         """The least number of maps that were computed."""
 
@@ -100,6 +105,12 @@ class Listed(Evidence):
         return []
 
     @property
+    def tried(self) -> tuple[float, float, float]:
+        """From the smallest value to the largest; where values are sizes, either way."""
+        low, high = min(self.zero, float(self.values.min())), max(self.zero, float(self.values.max()))
+        return (0.0 - high if self.sizes else low), self.zero, high
+
+    @property
     def draws(self) -> int:
         """One map for each alternative."""
         return len(self.places)
@@ -144,6 +155,18 @@ class Scanned(Evidence):
         if not found and not (self.values.shape == self.scan.along.shape and (np.diff(self.values) >= 0).all()):
             found.append("its values are not in the order of its positions")
         return found
+
+    @property
+    def tried(self) -> tuple[float, float, float]:
+        """The first position, that of no change, and the last one."""
+        low, zero, high = (float(self.values[at]) for at in (0, self.scan.grid.left, -1))
+        return low, zero, high
+
+    @property
+    def window(self) -> float | None:
+        """Half-width of the windows as people count it: the position at that distance; None where none is there."""
+        grid = self.scan.grid
+        return float(self.values[grid.left + grid.half]) if grid.right >= grid.half else None
 
     @property
     def draws(self) -> int:

@@ -49,14 +49,8 @@ def exact_answer(along: Along, *, plain: Tensor, label: int, cosines: Sequence[f
         window=None,
         window_share=0.0,
         angles=_curve(change, tried),
-        bounds=_range(known),
+        bounds=(known.tried[0], known.tried[2]),
     )
-
-
-def _range(known: Listed) -> tuple[float, float]:
-    """The range tried, in the unit."""
-    low, high = min(known.zero, float(known.values.min())), max(known.zero, float(known.values.max()))
-    return (0.0 - high if known.sizes else low), high
 
 
 def _nearest(along: Along, tried: Tried, holds: npt.NDArray[np.bool_], plain: Tensor) -> Break | None:

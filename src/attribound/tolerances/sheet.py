@@ -9,12 +9,12 @@ from typing import final
 import torch
 from torch import Tensor
 
-from attribound.errors import ArgumentError
+from attribound.errors import ArgumentError, StoredDataError
 from attribound.files import write_whole
 from attribound.rounding import exact_text
 from attribound.tolerances.answer import Tolerance
 from attribound.tolerances.record import float_map
-from attribound.tolerances.sheet_file import SheetRecord, encode_sheet, read_sheet
+from attribound.tolerances.sheet_file import SheetRecord, encode_sheet, read_sheet, sheet_problems
 from attribound.tolerances.words import interval_text, proof_text
 
 
@@ -90,8 +90,10 @@ class Sheet:
 
     @classmethod
     def load(cls, path: str | Path) -> "Sheet":
-        """Read a sheet written by `save`. Nothing in the file is executed."""
+        """Read a sheet written by `save`, unless it states more than follows from it. Nothing in it is executed."""
         stored = read_sheet(path)
+        if problems := sheet_problems(stored):
+            raise StoredDataError(f"{path} contradicts itself: {problems[0]}")
         pictures = {name: torch.from_numpy(packed.values()) for name, packed in stored.pictures.items()}
         tolerances = {one.part: Tolerance.opened(one, pictures) for one in stored.records}
         return cls(tolerances, stored.alpha, pictures.get("plain", torch.zeros(0)))

@@ -77,12 +77,17 @@ def sheet_problems(sheet: SheetRecord) -> list[str]:
     """What a sheet states and does not follow from what it holds."""
     found = [f"{one.part}: {line}" for one in sheet.records for line in verify.problems(one)]
     first = sheet.records[0]
-    if any((one.subject, one.target) != (first.subject, first.target) for one in sheet.records):
-        found.append("its records are about different inputs, models or classes")
+    if any(_about(one) != _about(first) for one in sheet.records):
+        found.append("its records are about different inputs, models, classes or cosines")
     if not 0 < sheet.alpha < 1 or sum(one.alpha for one in sheet.records) > sheet.alpha * (1 + 1e-9):
         found.append(f"its records spend more than alpha {sheet.alpha:g}")
     found += broken_seal(sheet, sheet.seal)
     return found + [line for one in sheet.records for line in _about_maps(one, sheet.pictures)]
+
+
+def _about(record: ToleranceRecord) -> tuple[object, ...]:
+    """What all records of a sheet have alike: its table names it once."""
+    return record.subject, record.target, record.prediction, record.cosines, record.map_shape
 
 
 def _about_maps(record: ToleranceRecord, pictures: dict[str, Packed]) -> list[str]:

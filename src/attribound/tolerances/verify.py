@@ -2,12 +2,16 @@
 
 import math
 
+import numpy as np
+
 from attribound.certificates.sealed import broken_seal
 from attribound.rounding import exact_text
-from attribound.tolerances.evidence import MARGIN, Evidence, Interval, Listed
-from attribound.tolerances.record import ListFacts, ToleranceRecord
+from attribound.tolerances.evidence import MARGIN, Evidence, Interval, Listed, Scanned
+from attribound.tolerances.record import BreakRecord, ListFacts, ToleranceRecord
 
 _TOLERANCE = 1e-9
+_NEARLY = 1e-6
+"""Positions are rounded inward, and the last one may lie a little beyond the range."""
 
 
 def problems(record: ToleranceRecord) -> list[str]:
@@ -30,10 +34,11 @@ def _out_of_range(record: ToleranceRecord, evidence: Evidence) -> list[str]:
         f"has proof {record.proof} with bound {record.subject.bound}": exact
         or (record.proof == "assumed") == record.subject.bound.startswith("assumed"),
         f"has {record.draws} draws, its facts {evidence.draws}": record.draws >= evidence.draws,
-        f"has a window {record.window} of share {record.window_share:g}": _window_fits(record),
+        f"has a window {record.window} of share {record.window_share:g}": _window_fits(record, evidence),
         f"has fidelity {record.fidelity:g}": -1 <= record.fidelity <= 1 and (not exact or record.fidelity == 1),
         f"is compared with the map {record.reference}": not exact or record.reference == "plain",
         f"tried the range {change.low:g} to {change.high:g}": change.low <= change.zero <= change.high,
+        f"has a range {change.low:g} to {change.high:g} that its facts are not about": _range_fits(record, evidence),
         "has a target or a prediction below 0": min(record.target, record.prediction) >= 0,
         "answers other cosines than its facts are about": _same_cosines(record),
         "has another subject": _same_subject(record),
@@ -41,14 +46,22 @@ def _out_of_range(record: ToleranceRecord, evidence: Evidence) -> list[str]:
     return [problem for problem, fine in checks.items() if not fine]
 
 
-def _window_fits(record: ToleranceRecord) -> bool:
+def _window_fits(record: ToleranceRecord, evidence: Evidence) -> bool:
     facts = record.facts
     if isinstance(facts, ListFacts):
         return record.window is None and record.window_share == 0
+    assert isinstance(evidence, Scanned)
     reach = max(facts.left, facts.right) * facts.window / facts.half
-    return record.window is not None and math.isclose(
-        record.window_share, facts.window / reach, rel_tol=1 / max(facts.left, facts.right)
-    )
+    share = math.isclose(record.window_share, facts.window / reach, rel_tol=1 / max(facts.left, facts.right))
+    known = record.window if evidence.window is None else evidence.window
+    return share and record.window is not None and math.isclose(record.window, known or 0.0, rel_tol=_NEARLY)
+
+
+def _range_fits(record: ToleranceRecord, evidence: Evidence) -> bool:
+    """Whether the range stated is the one that was tried: a gate asks both sides only of a change that has both."""
+    change, known = record.change, evidence.tried
+    slack = _NEARLY * (known[2] - known[0])
+    return all(abs(a - b) <= slack for a, b in zip((change.low, change.zero, change.high), known, strict=True))
 
 
 def _same_cosines(record: ToleranceRecord) -> bool:
@@ -95,18 +108,25 @@ def _shown(interval: Interval) -> str:
 
 
 def _about_breaks(record: ToleranceRecord, evidence: Evidence) -> list[str]:
-    """A break breaks its cosine and lies beyond the proved end; of a list, it is one of the alternatives."""
+    """A break breaks its cosine and lies beyond the proved end; of a list, it is the nearest that does."""
     found = []
     for key, one in record.breaks.items():
         interval = record.reaches[key]
+        if isinstance(evidence, Listed) and not _nearest(one, evidence, float(key)):
+            found.append(f"states a break of cosine {key} that is none of its alternatives, or not the nearest")
         if one is None:
             continue
         inside = interval is not None and interval[0] < one.value < interval[1]
         if not -1 <= one.cosine < float(key) + MARGIN or inside:
             found.append(f"states that {one.value:g} breaks cosine {key}, which it does not")
-        if isinstance(evidence, Listed) and not any(
-            abs(one.value) == abs(value) and one.cosine == cosine
-            for value, cosine in zip(evidence.values.tolist(), evidence.cosines.tolist(), strict=True)
-        ):
-            found.append(f"states a break of cosine {key} that is none of its alternatives")
     return found
+
+
+def _nearest(one: BreakRecord | None, evidence: Listed, cosine: float) -> bool:
+    """Whether a stated break is among the nearest alternatives that fail; None: whether none fails."""
+    failing = ~evidence.holds(cosine)
+    sizes = np.abs(evidence.places)
+    nearest = failing & (sizes == sizes[failing].min(initial=np.inf))
+    if one is None:
+        return not nearest.any()
+    return bool((nearest & (np.abs(evidence.values) == abs(one.value)) & (evidence.cosines == one.cosine)).any())

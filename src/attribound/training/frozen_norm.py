@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from attribound.training.base import Objective
+from attribound.training.modes import evaluating
 
 
 @final
@@ -23,11 +24,5 @@ class FrozenNorm(Objective):
 
     def loss(self, model: nn.Module, inputs: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
         """The base objective's loss; the mode of the layers is put back afterwards."""
-        training = [layer for layer in model.modules() if isinstance(layer, _BatchNorm) and layer.training]
-        for layer in training:
-            layer.eval()
-        try:
+        with evaluating(model, _BatchNorm):
             return self.base.loss(model, inputs, labels, generator)
-        finally:
-            for layer in training:
-                layer.train()

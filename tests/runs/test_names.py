@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import json
+import re
 import sys
 from types import SimpleNamespace
 
@@ -54,6 +55,8 @@ def test_outputs_name_inputs(run):
     code, text = command("gate", str(run), "--cosine", "0.5", "--epsilon", "9", "--share", "0", "--json")
     assert code == 0
     assert [case["input"] for case in json.loads(text)["not_certified"]] == ["=sum.png", "cup.png", "torn.png"]
+    text = command("gate", str(run), "--cosine", "0.5", "--epsilon", "9", "--share", "0")[1]
+    assert re.search(r"^- item 1 \(cup\.png\): .*epsilon", text, re.MULTILINE)
 
 
 def test_the_table_for_people_is_slim_and_all_is_all(run):

@@ -77,7 +77,7 @@ def test_export(folder, capsys):
     assert "change.name" in capsys.readouterr().out.splitlines()[0]
     assert run(["export", str(folder), "--format", "latex"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == r"item & change & unit & cosine 0.5 & cosine 0.7 & class stays & proof \\"
+    assert lines[2] == r"input & change & unit & cosine 0.5 & cosine 0.7 & class stays & proof \\"
     assert lines[4].startswith("0 & brightness & grey levels & -4 to 4 & ")
     assert lines[5].endswith(r" & alpha 0.001 \\")
     assert len(lines) == 10

@@ -70,6 +70,10 @@ class Jpeg(Finite):
         """Quality again."""
         return min(place + _BEST + 1, _BEST)
 
+    def label(self, t: Tensor) -> str:
+        """As people say it: quality 40."""
+        return f"{self.unit} {float(t):g}"
+
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Store and read on the processor."""
         pixels = levels_of(x).to("cpu", torch.uint8).permute(1, 2, 0).numpy()

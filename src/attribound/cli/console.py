@@ -161,9 +161,11 @@ def _warnings(summary: Summary) -> list[remarks.Remark]:
 
 def _notes(summary: Summary) -> list[str]:
     note = "ASSUMED: " if summary.assumed else ""
-    found = [f"for example, {'; '.join(f'{about}: {note}{text}' for about, text in summary.example.items())}"] * bool(
-        summary.example
-    )
+    found = []
+    if summary.example:
+        item, *facts = summary.example.items()
+        said = "; ".join(f"{about}: {note}{text}" for about, text in facts)
+        found.append(f"for example, {' '.join(item)}: {said}")
     found += [] if summary.orders is None else [_reasons_line(summary.orders, assumed=summary.assumed)]
     if summary.fidelity is not None:
         chance = "unknown" if summary.chance is None else f"{summary.chance:.2f}"

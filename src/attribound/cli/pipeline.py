@@ -8,6 +8,7 @@ import typer
 from attribound.cli.app import Json, Run, answer, app
 from attribound.cli.choices import Form
 from attribound.errors import ArgumentError
+from attribound.sanitise import printable
 
 _FILE = "for pipelines; written whether the gate passes or not."
 
@@ -85,7 +86,7 @@ def gate(
     ):
         if path is not None:
             write_whole(path, text)
-    answer(found.to_json(), as_json, lambda: print("\n".join(found.sentences)))
+    answer(found.to_json(), as_json, lambda: print("\n".join(map(printable, found.lines))))
     if not found.passed:
         raise typer.Exit(1)
 

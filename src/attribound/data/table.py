@@ -146,7 +146,8 @@ def _the_same(path: Path, found: Sequence[str], *, names: Sequence[str], ordered
         place = next(place for place, name in enumerate(names) if name != common[place])
         raise StoredDataError(
             f"expected the columns in the order of {shown(path)}, got {names[place]!r} where it has "
-            f"{common[place]!r}: a model sees places, not names; type its order, ?columns={','.join(common)}"
+            f"{common[place]!r}: a model knows columns by their order, not by their names; type "
+            f"its order, ?columns={','.join(common)}"
         )
     return Columns(tuple(names))
 

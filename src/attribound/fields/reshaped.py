@@ -74,8 +74,8 @@ class Pooled(Reshaped):
         super().__init__(base, f"pooled:{self.size}" if of == "abs" else f"pooled-signed:{self.size}")
         if of == "abs" and "centred" in base.reshaped:
             raise ArgumentError(
-                "expected a map to pool that is not centred, for the absolute value of a cell below the mean counts as "
-                "one above it: pool first (GradCAM(..., centred=False)) and centre then, or give of='signed'"
+                "expected a map to pool that is not centred, because the absolute value of a cell below the mean "
+                "counts as one above it: pool first (GradCAM(..., centred=False)) and centre then, or give of='signed'"
             )
 
     def change(self, maps: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ def random_moves(
     """Random directions of the numeric columns, close to the edge of a reach (l2 or each); whole numbers stay whole."""
     units = np.array([move.unit for move in moves]) * np.asarray(numeric) * ~np.isnan(row)
     step = rng.normal(size=(count, len(row))) * (units > 0)
-    length = np.abs(step).max(axis=1) if size.name == "each" else np.linalg.norm(step, axis=1)
+    length = np.linalg.norm(step, axis=1) if size.adds else np.abs(step).max(axis=1)
     far = min(reach, 10.0) * _INSIDE * rng.uniform(0, 1, count) ** 0.1
     step *= (far / np.maximum(length, 1e-300))[:, None] * units
     whole = [move.whole for move in moves]

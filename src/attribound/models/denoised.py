@@ -41,7 +41,7 @@ class Denoised(nn.Module):
         if sigma is not None and not (math.isfinite(sigma) and sigma > 0):
             raise ArgumentError(f"expected `sigma` > 0, got {sigma}")
         if sigma is None and isinstance(denoiser, Denoiser):
-            raise ArgumentError("this denoiser is told the noise level: give `sigma`, that of the noise")
+            raise ArgumentError("this denoiser takes the noise level as an input: give `sigma`, that of the noise")
         self.model, self.denoiser = model, denoiser
         self.register_buffer("sigma", None if sigma is None else torch.tensor(float(sigma)))
         self.train(model.training)

@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 
 from attribound.certificates.finding import Finding
-from attribound.certificates.record import Failure
+from attribound.certificates.record import Failure, Record
 from attribound.errors import ArgumentError, AttriboundError
 from attribound.files import write_whole
 from attribound.rounding import exact_text, round_down
 from attribound.runs import columns_export
 from attribound.runs.proved import ProvedRecord, prove_all
 from attribound.runs.proving import Proved, prove_tolerances
+from attribound.runs.records import input_of
 from attribound.runs.store import Store
 from attribound.sanitise import visible
 from attribound.tolerances.record import ToleranceRecord
@@ -89,7 +90,10 @@ def slim(record: dict[str, Any]) -> dict[str, Any]:
     if "statements" in record:
         return columns_export.slim(record)
     named = {"item": record["item"], "input": record.get("input") or record.get("subject", {}).get("input", "")}
-    return named | {key: value for key, value in record.items() if key not in _DETAILS and key not in named}
+    shown = {key: value for key, value in record.items() if key not in _DETAILS and key not in named}
+    if isinstance(change := shown.get("change"), dict):
+        shown["change"] = {key: change[key] for key in ("name", "unit", "low", "high")}
+    return named | shown
 
 
 def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -156,14 +160,14 @@ def _certificates(store: Store) -> Table:
 
     def row(one: ProvedRecord | Failure) -> list[str]:
         record = one if isinstance(one, Failure) else one.record
-        cells = [str(record.item), "" if record.label is None else str(record.label)]
+        cells = [_name(record), "" if record.label is None else str(record.label)]
         if isinstance(record, Failure):
             return [*cells, "", "error"]
         epsilons = [round_down(record.max_epsilon.get(exact_text(cosine), 0.0), 3) for cosine in cosines]
         return [*cells, str(record.prediction), _plain(record.status), *epsilons]
 
-    heads = ["item", "label", "class", "status", *(rf"$\varepsilon$ at {cosine:g}" for cosine in cosines)]
-    return f"rrrl{'r' * len(cosines)}", heads, map(row, prove_all(store))
+    heads = ["input", "label", "class", "status", *(rf"$\varepsilon$ at {cosine:g}" for cosine in cosines)]
+    return f"lrrl{'r' * len(cosines)}", heads, map(row, prove_all(store))
 
 
 def _reaches(store: Store) -> Table:
@@ -172,15 +176,15 @@ def _reaches(store: Store) -> Table:
 
     def row(one: Proved[ToleranceRecord] | Failure) -> list[str]:
         record = one if isinstance(one, Failure) else one.record
-        cells = [str(record.item), _plain(record.part)]
+        cells = [_name(record), _plain(record.part)]
         if isinstance(record, Failure):
             return [*cells, *[""] * (len(cosines) + 2), "error"]
         known = [record.reaches.get(exact_text(cosine)) for cosine in cosines]
         intervals = [interval_text(interval) for interval in (*known, record.class_reach)]
         return [*cells, _plain(record.change.unit), *intervals, _plain(proof_text(record))]
 
-    heads = ["item", "change", "unit", *(f"cosine {cosine:g}" for cosine in cosines), "class stays", "proof"]
-    return f"rll{'r' * (len(cosines) + 1)}l", heads, map(row, prove_tolerances(store))
+    heads = ["input", "change", "unit", *(f"cosine {cosine:g}" for cosine in cosines), "class stays", "proof"]
+    return f"lll{'r' * (len(cosines) + 1)}l", heads, map(row, prove_tolerances(store))
 
 
 _TABLES: dict[str, Callable[[Store], Table]] = {
@@ -190,10 +194,15 @@ _TABLES: dict[str, Callable[[Store], Table]] = {
 }
 
 
+def _name(record: Record | ToleranceRecord | Failure) -> str:
+    """What people call the input; its number if it has no name."""
+    return _plain(input_of(record) or record.item)
+
+
 def _plain(text: Any) -> str:
-    """What LaTeX sets as it is, and per cent signs."""
-    kept = "".join(letter for letter in str(text) if letter.isalnum() or letter in " -.%")
-    return kept.replace("%", r"\%")
+    """What LaTeX sets as it is, per cent signs and underscores."""
+    kept = "".join(letter for letter in str(text) if letter.isalnum() or letter in " -./%_")
+    return kept.replace("%", r"\%").replace("_", r"\_")
 
 
 def _parquet(store: Store, out: Path, rows: Rows) -> None:

@@ -25,6 +25,8 @@ from attribound.runs.summary import chance_level
 
 S = TypeVar("S")
 Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
+_NAMED = 3
+"""How many inputs that are not certified are named on the console."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +200,14 @@ class Gate:
         ]
         rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
         return [*found, *([f"Not certified: {rest}."] if rest else []), *(remark.text for remark in self._remarks())]
+
+    @property
+    def lines(self) -> list[str]:
+        """The sentences, and the first inputs that are not certified, by name, with the reason."""
+        lost = [case for case in self.cases if case.outcome != "certified"]
+        named = [f"- {case.name}: {case.reason or case.outcome}" for case in lost[:_NAMED]]
+        more = [f"- {len(lost) - _NAMED} more; --json names all"] if len(lost) > _NAMED else []
+        return [*self.sentences, *named, *more]
 
     @property
     def _found(self) -> str:

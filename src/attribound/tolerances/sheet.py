@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.files import write_whole
-from attribound.rounding import exact_text
+from attribound.rounding import exact_text, round_down
 from attribound.tolerances.answer import Tolerance
 from attribound.tolerances.record import float_map
 from attribound.tolerances.sheet_file import SheetRecord, encode_sheet, read_sheet, sheet_problems
@@ -103,7 +103,7 @@ class Sheet:
         breaks = f"breaks {exact_text(self.cosines[0])} at" if len(self.cosines) > 1 else "breaks at"
         rows = [[*head, "unit", "class stays", "proof", breaks]]
         for one in self.tolerances.values():
-            broken = f"{one.breaks.label} ({one.breaks.cosine:.2f})" if one.breaks else "not found"
+            broken = f"{one.breaks.label} ({round_down(one.breaks.cosine, 3)})" if one.breaks else "not found"
             reaches = [interval_text(interval) for interval in one.reaches.values()]
             known = [one.change.unit, interval_text(one.class_reach), proof_text(one.record), broken]
             rows.append([one.name, *reaches, *known])

@@ -60,6 +60,6 @@ def test_the_input_and_its_explanation_stand_beside_the_bars(sheet) -> None:
     places = ab.plot(sheet, X).axes
     assert [axes.get_title() or axes.get_title("left") for axes in places] == [
         "input",
-        "its turning",
+        "its explanation",
         "How far the input may change while its explanation keeps cosine 0.8",
     ]

@@ -30,7 +30,7 @@ def change(low: float, zero: float, high: float, unit: str = "degrees") -> Chang
     ("described", "interval", "words"),
     [
         (change(-30, 0, 30), (-11.28, 12.49), "holds from -11.2 to 12.4 degrees"),
-        (change(-30, 0, 30), (-30, 30), "holds from -30 to 30 degrees (all that was tried)"),
+        (change(-30, 0, 30), (-30, 30), "holds from -30 to 30 degrees (the whole range tried)"),
         (change(0.5, 1, 2, "times"), (0.731, 1.289), "holds from 0.74 to 1.28 times"),
         (change(5, 100, 100, "quality"), (17, 100), "holds down to quality 17"),
         (change(0, 0, 2, "pixels"), (0, 1.239), "holds up to 1.23 pixels"),

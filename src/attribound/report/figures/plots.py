@@ -302,11 +302,11 @@ def _draw_curve(axes: Axes, certificate: Certificate) -> None:
     axes.legend(fontsize=6, loc="lower left")
 
 
-def draw_explained(places: Sequence[Axes], image: Array, plain: Array, method: str) -> None:
+def draw_explained(places: Sequence[Axes], image: Array, plain: Array) -> None:
     """An input and, over it, its plain map, each in a place of its own."""
     shown, values = np.asarray(_array(image)), np.asarray(_array(plain))
     _draw_image(places[0], shown, "input")
-    _draw_map(places[1], values, f"its {method}", _Style(shown))
+    _draw_map(places[1], values, "its explanation", _Style(shown))
 
 
 def plot_gaps(panels: dict[str, tuple[list[float], list[float]]]) -> Picture:

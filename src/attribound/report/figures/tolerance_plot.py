@@ -46,7 +46,7 @@ def plot_sheet(sheet: Sheet, image: plots.Array | None = None, *, cosine: float 
         axes = figure.subplots()
     else:
         halves: Any = figure.subfigures(1, 2, width_ratios=(1.0, 3.6))
-        plots.draw_explained(halves[0].subplots(2, 1), image, sheet.plain, sheet.method)
+        plots.draw_explained(halves[0].subplots(2, 1), image, sheet.plain)
         axes = halves[1].subplots()
     _draw_bars(axes, [sheet[name].record for name in sheet], asked)
     return figure
@@ -87,7 +87,8 @@ def _draw_row(axes: Any, record: ToleranceRecord, row: int, cosine: float) -> No
         width = (high if at >= 0 else low) - at
         axes.barh(row, width, left=at, height=0.34, color=_BROKEN, hatch="///", edgecolor="white", linewidth=0)
         axes.plot([at, at], [row - 0.24, row + 0.24], color=_BROKEN, linewidth=2)
-    axes.text(low, row - 0.22, _words(record, interval), fontsize=8, ha="left", va="bottom")
+    told = axes.text(low, row - 0.22, _words(record, interval), fontsize=8, ha="left", va="bottom")
+    told.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.5})
     axes.text(high, row + 0.2, f"tried {change.low:.4g} to {change.high:.4g}", fontsize=7, ha="right", va="top")
 
 

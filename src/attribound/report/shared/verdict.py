@@ -140,8 +140,8 @@ def _choice(run: Collected, values: dict[str, Any], column: int, noun: str) -> s
     count, together = (values["joint"], " with their class") if joint else (values["count"], "")
     some = int((reach(run.proofs, column, joint=joint) > 0).sum())
     return (
-        f"{values['epsilon']}, which {count} of {some} {noun}s {run.word} at cosine {values['cosine']}{together} "
-        "reach: chosen for nine of ten, where the median is what half of all reach"
+        f"{values['epsilon']}, reached by {count} of the {some} {noun}s {run.word} at cosine "
+        f"{values['cosine']}{together}. It is what nine of ten of them reach; a median is what half of all reach"
     )
 
 

@@ -50,7 +50,8 @@ def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
     if not far:
         return Verdict(kind, f"Nothing is proved about the explanation of {whose}.", bars)
     told = [_told(known[name], shared[name], named=True) for name in far]
-    count = f"all {len(known)} changes" if len(far) == len(known) else f"{len(far)} of {len(known)} changes"
+    every = "both changes" if len(known) == 2 else f"all {len(known)} changes"
+    count = every if len(far) == len(known) else f"{len(far)} of {len(known)} changes"
     start = "If the ASSUMED limit is right, the" if assumed else "The"
     surely = "survives" if assumed else "provably survives"
     more = "; and so on, see the bars" if len(told) > _NAMED else ""
@@ -78,7 +79,7 @@ def _bar(one: ChangeSummary, key: str, shared: Interval, total: int, noun: str) 
     text = f"{told[0].upper()}{told[1:]}."
     if total > 1:
         half = f"At least half: {_told(one, shared)}." if shared else "Less than half: anything at all."
-        text = f"{half.replace(' (all that was tried)', '')} The whole range: {one.whole(key)} of {total} {noun}s."
+        text = f"{half.replace(' (the whole range tried)', '')} The whole range: {one.whole(key)} of {total} {noun}s."
     return Bar(
         title=title(change.spec),
         text=text,

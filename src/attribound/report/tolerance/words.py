@@ -36,7 +36,7 @@ def reach(change: ChangeRecord, interval: Interval, *, sizes: bool = False) -> s
         return "holds" if interval[1] > change.zero else "does not hold"
     if interval == (change.zero, change.zero):
         return "does not hold even for the smallest change that was tried"
-    whole = " (all that was tried)" if interval[0] <= change.low and interval[1] >= change.high else ""
+    whole = " (the whole range tried)" if interval[0] <= change.low and interval[1] >= change.high else ""
     return f"holds {_ends(change, interval, sizes)}{whole}"
 
 

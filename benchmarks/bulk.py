@@ -6,9 +6,11 @@ the report in 20 s; for a million: show in 2 minutes, and memory that does not g
 record.
 """
 
+import argparse
 import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,8 @@ COMMANDS = {
 CODE = """
 import json, sys, time
 from pathlib import Path
+from attribound.memory import keep_freed
+keep_freed()  # as the command line does
 run = Path(sys.argv[1])
 {work}
 # Not ru_maxrss: a child inherits its parent's, which has torch in it.
@@ -86,28 +90,51 @@ def measure() -> list[Figure]:
     ]
 
 
-def main() -> None:
-    count, code, rows = int(sys.argv[1]), source_hash(), list[str]()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run"
-        make(path, count)
-        size = sum(file.stat().st_size for file in path.iterdir()) / 1e6
-        for command in sys.argv[2:] or COMMANDS:
-            seconds, peak = clocked(path, command)
-            rows.append(f"| {command} | {seconds:.1f} | {peak:.0f} |")
-            print(rows[-1], flush=True)
-    OUT.write_text(
-        f"""# {count:,} records
+def section(count: int, size: float, rows: list[str], code: str, typed: str) -> str:
+    """What was measured with so many records."""
+    return f"""# {count:,} records
 
-Made by `python -m benchmarks.bulk {count}` on {datetime.date.today().isoformat()}, code `{code}` (SHA-256 over `src`).
+Made by `python -m benchmarks.bulk {typed}` on {datetime.date.today().isoformat()}, code `{code}` (SHA-256 over `src`).
 The run is one file of {size:,.0f} MB, with the records of {REAL} real inputs under other numbers. Every command
 checks every record. Seconds are those of one processor, imports included.
 
 | command | processor seconds | peak memory, MB |
 |---|---|---|
+{chr(10).join(rows)}
 """
-        + "".join(f"{row}\n" for row in rows)
-    )
+
+
+def with_section(page: str, text: str) -> str:
+    """The page with a section in place of the one with the same title, or at its end."""
+    parts = [part for part in re.split(r"(?m)^(?=# )", page) if part.strip()]
+    title = text.splitlines()[0]
+    kept = [part for part in parts if part.splitlines()[0] != title]
+    return "\n".join(part.strip() + "\n" for part in sorted([*kept, text], key=records_of))
+
+
+def records_of(part: str) -> int:
+    """Sections of fewer records come first."""
+    return int(part.split()[1].replace(",", ""))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bulk", description=__doc__)
+    parser.add_argument("count", type=int, help="records")
+    parser.add_argument("commands", nargs="*", help=f"of {', '.join(COMMANDS)}; all if none is named")
+    parser.add_argument("--run", type=Path, help="make the run there, or take the one that is there")
+    typed = parser.parse_args()
+    code, rows = source_hash(), list[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        path = typed.run or Path(folder) / "run"
+        if not path.exists():
+            make(path, typed.count)
+        size = sum(file.stat().st_size for file in path.iterdir()) / 1e6
+        for command in typed.commands or COMMANDS:
+            seconds, peak = clocked(path, command)
+            rows.append(f"| {command} | {seconds:.1f} | {peak:.0f} |")
+            print(rows[-1], flush=True)
+    text = section(typed.count, size, rows, code, " ".join([str(typed.count), *typed.commands]))
+    OUT.write_text(with_section(OUT.read_text() if OUT.exists() else "", text))
 
 
 if __name__ == "__main__":

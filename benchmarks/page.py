@@ -3,7 +3,7 @@
 import datetime
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -24,7 +24,7 @@ def source_hash(folder: Path = SOURCE) -> str:
     return total.hexdigest()
 
 
-def page(figures: Sequence[Figure], *, code: str, seconds: float) -> str:
+def page(figures: Sequence[Figure], *, code: str, seconds: float, took: Mapping[str, str]) -> str:
     """Markdown: one row per figure, rounded for reading; the JSON lines have every digit."""
     rows = [
         f"| {one.name} | {one.ours:.4g} | {one.peer:.4g} | {one.ratio:.3g} | {one.unit} |"
@@ -41,4 +41,6 @@ of `everything_at_once` and `moment_cost` it is a share of time, and less is bet
 | figure | ours | peer | ratio | unit |
 |---|---|---|---|---|
 {chr(10).join(rows)}
+
+How long each file took: {"; ".join(f"`{name}` {time}" for name, time in took.items())}.
 """

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from attribound.bounds import designs as search
-from attribound.bounds import moment
+from attribound.bounds import lines, moment
 from attribound.bounds.moment import Band, Conjugate, Design, Moments
 from attribound.errors import ArgumentError
 from tests.reference import moment as reference
@@ -71,15 +71,15 @@ def test_excess_is_the_mean_above_a_level():
     mass = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
     for level in (-0.5, 0.0, 0.4, 1.0, 30.0):
         brute = np.maximum(np.exp(1.3 * z - 0.845) - level, 0) @ mass
-        assert float(moment.excess(np.array([level]), 1.3)[0]) == pytest.approx(brute, abs=1e-8)
-    np.testing.assert_allclose(moment.excess(np.array([-1.0, 0.5, 2.0]), 0.0), [2.0, 0.5, 0.0])
+        assert float(lines.excess(np.array([level]), 1.3)[0]) == pytest.approx(brute, abs=1e-8)
+    np.testing.assert_allclose(lines.excess(np.array([-1.0, 0.5, 2.0]), 0.0), [2.0, 0.5, 0.0])
 
 
 @relaxed
 @given(st.floats(-5, 1e6), st.floats(1e-12, 8), st.floats(1e-12, 8))
 def test_excess_rises_with_the_shift(level, one, other):
     """So does the conjugate's mean, a positive combination of these: a certified shift covers all smaller ones."""
-    small, large = (float(moment.excess(np.array([level]), mu)[0]) for mu in sorted((one, other)))
+    small, large = (float(lines.excess(np.array([level]), mu)[0]) for mu in sorted((one, other)))
     assert max(1 - level, 0) - 1e-15 <= small <= large + 1e-12
 
 

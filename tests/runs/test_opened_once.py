@@ -3,6 +3,7 @@
 import pickle
 import sys
 from collections import Counter
+from dataclasses import replace as changed
 
 import pytest
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from attribound.models import load_model
 from attribound.runs import RunConfig
 from attribound.runs.engines import Local
 from attribound.runs.job import Job
+from attribound.runs.luggage import Heading
 from attribound.runs.runner import prepare, run
 from attribound.runs.tasks import Task
 from attribound.runs.tolerance_setup import prepare_tolerances
@@ -76,3 +78,12 @@ def test_a_model_that_changes_between_two_processes_is_refused() -> None:
     other = replace(job.config, model_sha256="0" * 64)
     with pytest.raises(AttriboundError, match="mnist-cnn has changed since the run was prepared"):
         worker_of(Job(other))
+
+
+def test_a_worker_with_a_heading_does_not_look_for_the_data() -> None:
+    """Inputs come with their tasks: the data's name means nothing on another machine."""
+    config, job = prepare(replace(CONFIG, items=1, pictures=0))
+    heading = Heading(job.open().data)
+    absent = replace(config, data="npz:nowhere.npz")
+    opened = changed(job, config=absent, heading=heading, opened=None).open()
+    assert opened.data is heading

@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
 
 from attribound import checks as check
+from attribound.bounds.lines import Lines
 from attribound.checks import FloatArray
 from attribound.errors import ArgumentError
 
 BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
 
 LARGEST = 8.0
 """Shifts beyond this many sigmas are not asked for: no number of draws that can be paid for reaches them."""
@@ -31,7 +30,6 @@ LARGEST = 8.0
 _SLACK = 1e-8
 """How far draws may exceed the limit, and angles their values, by rounding: far more than they do."""
 
-_TINY = 1e-300
 _ROUNDING = 1e-11
 """Allowance for rounding in E f*, relative to 1 + the largest loss (derived in docs/theory/moment-rule.md)."""
 
@@ -168,32 +166,23 @@ class Conjugate:
         return lowered
 
     @cached_property
-    def _slopes(self) -> FloatArray:
-        """(..., n - 1) rising slopes of the greatest convex function below the nodes: the lines that make f*."""
-        return convex_slopes(self._lowered) / _column(self._step)
-
-    @cached_property
-    def _lines(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray, FloatArray]:
-        """The lines' levels in L, how many nodes each spans (chords span many); each question's begin, lines; logs."""
-        levels = 1.0 + self._slopes
-        new = np.ones(levels.shape, bool)
-        np.not_equal(levels[..., 1:], levels[..., :-1], out=new[..., 1:])
-        places, width = np.flatnonzero(new), levels.shape[-1]
-        rows = np.searchsorted(places, np.arange(0, levels.size, width))
-        lines, counts = levels.ravel()[places], np.diff(places, append=levels.size).astype(np.float64)
-        return lines, counts, rows, np.diff(rows, append=lines.size), log_level(lines)
+    def _lines(self) -> Lines:
+        """The lines that make f*: rising slopes of the greatest convex function below the nodes."""
+        lowered = self._lowered.reshape(-1, self.nodes)
+        return Lines.below(lowered, np.broadcast_to(self._step, self._lowered.shape[:-1]).ravel())
 
     @cached_property
     def _start(self) -> FloatArray:
-        return np.asarray(-self._lowered[..., 0] + _ROUNDING * (1 + np.abs(self._lowered).max(axis=-1)))
+        lowered = self._lowered
+        largest = np.maximum(lowered.max(axis=-1), -lowered.min(axis=-1))
+        return np.asarray(-lowered[..., 0] + _ROUNDING * (1 + largest))
 
     def mean(self, shift: Values) -> FloatArray:
         """Upper bound on E f*(L - 1), L = exp(shift z - shift^2/2), z standard normal; rises with the shift."""
-        levels, counts, rows, widths, logarithms = self._lines
         shifts = np.empty(self._start.shape)
         shifts[...] = shift
-        each = counts * excess(levels, shifts.ravel().repeat(widths), logarithms)
-        return np.asarray(self._start + self._step * np.add.reduceat(each, rows).reshape(self._start.shape))
+        total = self._lines.excess(shifts.ravel()).reshape(self._start.shape)
+        return np.asarray(self._start + self._step * total)
 
 
 def _open(inner: FloatArray, nodes: FloatArray) -> None:
@@ -208,54 +197,6 @@ def _open(inner: FloatArray, nodes: FloatArray) -> None:
 def _column(values: Values) -> FloatArray:
     """With a last axis for the nodes."""
     return np.asarray(values, np.float64)[..., None]
-
-
-def convex_slopes(values: FloatArray) -> FloatArray:
-    """(..., n - 1) steps of the greatest convex function below values (..., n) at equal distances.
-
-    A chord from the first value, the values' own steps, a chord to the last: so it is for every loss that is convex and
-    then flattens. Where these do not rise, the isotonic regression of the steps says it.
-    """
-    count = values.shape[-1]
-    places = np.arange(1.0, count)
-    first, last = values[..., 1:] - values[..., :1], values[..., -1:] - values[..., :-1]
-    first /= places
-    last /= places[::-1]
-    left, right = first.argmin(axis=-1), last.argmax(axis=-1)
-    chords = (np.take_along_axis(one, at[..., None], -1).flat for one, at in ((first, left), (last, right)))
-    steps = values[..., 1:] - values[..., :-1]
-    rising = steps.reshape(-1, count - 1)
-    for row, begin, end, chord, last_chord in zip(rising, left.flat, right.flat, *chords, strict=True):
-        row[: begin + 1] = chord
-        row[end:] = last_chord
-    odd = (left >= right).ravel() | ~(rising[:, 1:] >= rising[:, :-1]).all(axis=-1)
-    for place in np.flatnonzero(odd):
-        rising[place] = optimize.isotonic_regression(np.diff(values.reshape(-1, count)[place])).x
-    return rising.reshape(steps.shape)
-
-
-def excess(level: FloatArray, shift: Values, logarithm: FloatArray | None = None) -> FloatArray:
-    """E(L - level)_+ for L = exp(shift z - shift^2/2): convex in L, so it rises with the shift.
-
-    Args:
-        level: any numbers.
-        shift: in sigmas.
-        logarithm: `log_level(level)`, to ask about many shifts.
-    """
-    logs = log_level(level) if logarithm is None else logarithm
-    level, shift, logs = np.broadcast_arrays(level, np.asarray(shift, np.float64), logs)
-    value, inner = np.maximum(1.0 - level, 0.0), (level > 0) & (shift > 0)
-    if inner.any():  # the rest takes no integral
-        positive, moved = level[inner], shift[inner]
-        with np.errstate(over="ignore"):
-            outer = moved / 2 - logs[inner] / moved
-        value[inner] = np.maximum(special.ndtr(outer) - positive * special.ndtr(outer - moved), 0.0)
-    return value
-
-
-def log_level(level: FloatArray) -> FloatArray:
-    """The logarithm of a level, or of a tiny number where it is not positive."""
-    return np.asarray(np.log(np.maximum(level, _TINY)))
 
 
 def conjugate_mean(shift: float, design: Design, low: float, high: float) -> float:

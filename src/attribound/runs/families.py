@@ -165,13 +165,15 @@ def _named(first: Record, name: str, values: FloatArray) -> dict[str, FloatArray
 
 def _values(stored: Sequence[dict[str, Any]]) -> FloatArray:
     """(N, fields, ...) the numbers of one fact of many records; a ValueError unless all are finite floats."""
-    rows = [list(one.values()) for one in stored]
-    numbers = itertools.chain.from_iterable(rows)
-    if rows and rows[0] and type(rows[0][0]) is list:
-        numbers = itertools.chain.from_iterable(numbers)
-    if set(map(type, numbers)) - {float}:
+    columns = list(itertools.chain.from_iterable(one.values() for one in stored))
+    shape: tuple[int, ...] = (len(stored), len(columns) // len(stored))
+    if columns and type(columns[0]) is list:
+        if set(map(type, columns)) != {list} or len(set(map(len, columns))) != 1:
+            raise ValueError("one has more numbers than another")
+        shape, columns = (*shape, len(columns[0])), list(itertools.chain.from_iterable(columns))
+    if set(map(type, columns)) - {float}:
         raise ValueError("a number of another type")
-    values = np.array(rows, np.float64)  # a ValueError if one has more numbers than another
+    values = np.array(columns, np.float64).reshape(shape)
     if not np.isfinite(values).all():
         raise ValueError("a number that is not finite")
     return values

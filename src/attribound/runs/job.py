@@ -59,7 +59,8 @@ class Job:
         if self.opened is not None:
             return self.opened
         config = self.config
-        data = self.heading or open_data(config.data, cells=cells_of(config))
+        # A heading is empty, and so false.
+        data = open_data(config.data, cells=cells_of(config)) if self.heading is None else self.heading
         model = _model(self, data.shape)
         sha256 = model_hash(model)
         if config.model_sha256 not in ("", sha256):

@@ -1,5 +1,6 @@
 """What a run found, read record by record; every number is one that the records' evidence proves."""
 
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,9 +107,9 @@ class Tally:
     def __init__(self, config: RunConfig) -> None:
         keys = [exact_text(cosine) for cosine in config.cosines]
         self.counts: Counter[str] = Counter()
-        self.budgets: dict[str, list[float]] = {key: [] for key in keys}
-        self.visible: dict[str, list[float]] = {key: [] for key in keys}
-        self.right, self.noisy, self.fidelity = list[bool](), list[float](), list[float]()
+        # Packed: a run may have a million records.
+        self.budgets, self.visible = ({key: array("d") for key in keys} for _ in range(2))
+        self.right, self.noisy, self.fidelity = array("b"), array("d"), array("d")
         self.reasons, self.errors = list[dict[str, Any]](), list[dict[str, Any]]()
         self.doubtful: dict[int, str] = {}
         self.stated = list[tuple[StatedReason, ...]]()
@@ -136,7 +137,7 @@ class Tally:
         if record.label is not None:
             self.right.append(record.label == record.prediction)
             self.noisy.append(record.accuracy_noisy or 0.0)
-            self.correct += self.right[-1] and record.status != "uncertified"
+            self.correct += bool(self.right[-1]) and record.status != "uncertified"
         if record.stated_reasons:
             self.stated.append(record.stated_reasons)
         if not self.example and record.status != "uncertified":
@@ -207,13 +208,14 @@ def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _quantiles(values: list[float]) -> dict[str, float]:
-    return {f"{q:g}": lower_quantile(values, q) for q in QUANTILES} if values else {}
+def _quantiles(values: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(values)  # once: sorting what is sorted takes no time
+    return {f"{q:g}": lower_quantile(ordered, q) for q in QUANTILES} if ordered else {}
 
 
-def _fractions(values: list[float], epsilons: tuple[float, ...], total: int) -> dict[str, float]:
-    array = np.array(values)
-    return {exact_text(epsilon): float((array >= epsilon).sum() / max(total, 1)) for epsilon in epsilons}
+def _fractions(values: Sequence[float], epsilons: tuple[float, ...], total: int) -> dict[str, float]:
+    known = np.array(values)
+    return {exact_text(epsilon): float((known >= epsilon).sum() / max(total, 1)) for epsilon in epsilons}
 
 
 def _attacked(findings: Sequence[Finding]) -> dict[str, Any] | None:

@@ -304,3 +304,23 @@ def test_many_questions_are_answered_as_each_alone(own):
     np.testing.assert_allclose(RULE.cosine(together, epsilon), cosines, rtol=0, atol=1e-9)
     moved = [RULE.displacement(one, at) for one, at in zip(alone, each, strict=True)]
     np.testing.assert_allclose(RULE.displacement(together, epsilon), moved, rtol=1e-9)
+
+
+def test_very_many_questions_take_the_best_level_of_one_grid():
+    rng = np.random.default_rng(6)
+    norm, share = rng.uniform(0.05, 1, (100, 1)), 10 ** rng.uniform(-6, 0, (100, 1))
+    together = Evidence.stack(
+        [normal(*row, sigma=1.0) for row in zip(norm[:, 0], np.ones(100), within(norm, share)[:, 0], strict=True)]
+    )
+    epsilon = 10 ** np.linspace(-2, 0.6, 50)
+    law, spread = together.law, np.sqrt(together.eigenvalue)
+    cosines, distances = RULE.cosine(together, epsilon), RULE.displacement(together, epsilon)
+    for at, shift in enumerate(epsilon.tolist()):
+        low, high = law.level_range(np.array(shift))
+        cut = law.truncate(np.array(shift), np.linspace(float(low), float(high), law.levels))
+        kept = 1 - cut.missing
+        sine = ((cut.missing + spread * cut.deviation) / kept).min(axis=1) / np.asarray(together.norm_lower)[:, 0]
+        wanted = np.where(sine < 1, np.sqrt(np.maximum(1 - sine**2, 0)), -1)
+        np.testing.assert_allclose(cosines[:, at], wanted, atol=1e-9)
+        moved = (1 + together.norm_upper) * cut.missing + spread * cut.deviation
+        np.testing.assert_allclose(distances[:, at], moved.min(axis=1), rtol=1e-12)

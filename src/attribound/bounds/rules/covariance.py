@@ -11,8 +11,9 @@ spread for the rest. Every truncation is valid, so the best one is searched nume
 """
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +27,22 @@ from attribound.checks import FloatArray
 if TYPE_CHECKING:
     from attribound.bounds.evidence import Evidence
 
+IntArray = npt.NDArray[np.intp]
+
 _ZOOMS, _MANY = 3, 4096
 """Levels are refined twice, but not for more questions at once than this: pages do with the first grid."""
 
 _FEW = 64
 """So few questions look at every level of a grid at once: one call costs more than the levels that it spares."""
+
+_NARROW = (0.2, 0.05)
+"""Of the distance between levels: how far apart three more are, around where the best seems to be."""
+
+_FLAT = 1e-12
+"""What may still be gained, in relation to a value, where it is not looked for: less than is allowed for rounding."""
+
+_WINDOW = np.arange(-2, 3)
+"""Levels of the next grid that are looked at, around where the best seems to be."""
 
 
 @final
@@ -49,94 +61,226 @@ class Covariance(Rule):
         """From the smallest sine over all truncations."""
         limit = np.asarray(evidence.limit, np.float64)
         kappa = np.minimum(np.asarray(evidence.norm_lower) / limit, 1.0)
-        spread = _wide(np.sqrt(evidence.eigenvalue) / limit)
-
-        def lengthened(cut: Truncation) -> FloatArray:
-            """The sine times kappa."""
-            with np.errstate(divide="ignore", invalid="ignore"):
-                kept = 1 - cut.missing
-                total = cut.missing / kept + spread * (cut.deviation / kept)
-            return np.where(np.isnan(total), np.inf, total)
-
-        longest = smallest(lengthened, evidence.law, epsilon, kappa.shape)
+        spread = np.sqrt(evidence.eigenvalue) / limit
+        # The sine times kappa.
+        longest = _smallest(_Price(np.ones(()), spread, kept=True), evidence.law, epsilon)
         with np.errstate(divide="ignore", invalid="ignore"):  # nan, of no length at all, is not below 1: vacuous
             worst = longest / kappa * (1 + 1e-12)  # a root follows: it magnifies rounding
         return np.where(worst < 1, np.sqrt(np.maximum((1 - worst) * (1 + worst), 0.0)), VACUOUS)
 
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """||h~ - h|| <= (M + ||h||) tau + sqrt(lambda v); here the norm is bounded from *above*."""
-        reach = _wide(np.asarray(evidence.limit, np.float64) + evidence.norm_upper)
-        spread = _wide(np.sqrt(evidence.eigenvalue))
-        return smallest(
-            lambda cut: reach * cut.missing + spread * cut.deviation, evidence.law, epsilon, reach.shape[:-1]
-        )
+        reach = np.asarray(evidence.limit, np.float64) + evidence.norm_upper
+        return _smallest(_Price(reach, np.sqrt(evidence.eigenvalue), kept=False), evidence.law, epsilon)
 
 
-def _wide(values: FloatArray) -> FloatArray:
-    """With a last axis for the levels."""
-    return np.asarray(values, np.float64)[..., None]
+@final
+@dataclass(frozen=True)
+class _Price:
+    """What a truncation costs each record.
 
-
-def smallest(
-    value: Callable[[Truncation], FloatArray], law: Law, epsilon: FloatArray, records: tuple[int, ...]
-) -> FloatArray:
-    """The smallest value over truncations.
-
-    Args:
-        value: of truncations (..., L), for all records at once.
-        law: what is truncated.
-        epsilon: shifts; broadcast against the records.
-        records: shape of the evidence. Many questions at once are answered with a coarser grid, which is valid too.
+    Attributes:
+        missing: per mass that the truncation leaves out.
+        deviation: per deviation of what it leaves.
+        kept: whether all of it is divided by the mass that is left.
     """
+
+    missing: FloatArray
+    deviation: FloatArray
+    kept: bool
+
+    def of(self, cut: Truncation) -> FloatArray:
+        """The cost of truncations that broadcast against the records; what says nothing costs infinitely much."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            missing, deviation = _parts(cut, self.kept)
+            total = self.missing * missing + self.deviation * deviation
+        return np.where(np.isnan(total), np.inf, total)
+
+    def spread(self, shape: tuple[int, ...]) -> "_Price":
+        """The same for flat records of this shape."""
+        return _Price(_spread(self.missing, shape), _spread(self.deviation, shape), self.kept)
+
+    def of_levels(self, cut: Truncation) -> FloatArray:
+        """The same with a last axis for levels."""
+        return _Price(self.missing[..., None], self.deviation[..., None], self.kept).of(cut)
+
+
+def _parts(cut: Truncation, kept: bool) -> tuple[FloatArray, FloatArray]:
+    left = 1 - cut.missing if kept else np.ones(())
+    return cut.missing / left, cut.deviation / left
+
+
+def _smallest(price: _Price, law: Law, epsilon: FloatArray) -> FloatArray:
+    """The smallest cost over truncations; shifts broadcast against the records. Every truncation is valid."""
     shift = np.asarray(epsilon, np.float64)
     if law.levels == 1:
-        return value(law.truncate(shift[..., None], np.zeros(1)))[..., 0]
-    stride = math.isqrt(law.levels - 1)
-    count = int(np.prod(np.broadcast_shapes(records, shift.shape), dtype=int))
-    if count <= _MANY:
-        return _zoomed(value, law, shift, zooms=_ZOOMS, stride=1 if count <= _FEW else stride)
-    stride = 1 if shift.size * _FEW <= count else stride  # records share the levels of a shift that all of them ask
-    if shift.ndim == 0 or shift.shape[-1] == 1:
-        return _zoomed(value, law, shift, zooms=1, stride=stride)
-    columns = [_zoomed(value, law, shift[..., at : at + 1], zooms=1, stride=stride) for at in range(shift.shape[-1])]
+        return price.of_levels(law.truncate(shift[..., None], np.zeros(1)))[..., 0]
+    records = np.broadcast_shapes(price.missing.shape, price.deviation.shape)
+    shape = np.broadcast_shapes(records, shift.shape)
+    count = int(np.prod(shape, dtype=int))
+    if count <= _FEW:
+        return _zoomed(price, law, shift)
+    search = _bracketed if count <= _MANY else _rough
+    if shift.ndim > 1 or records[-1:] != (1,) or shift.size * _FEW > count:
+        return search(price.spread(shape), law, _spread(shift, shape)).reshape(shape)
+    each = price.spread(records)  # all of them share the truncations of each shift
+    columns = [search(each, law, shift.reshape(-1)[at : at + 1]).reshape(records) for at in range(shift.size)]
     return np.concatenate(columns, axis=-1)
 
 
-def _zoomed(
-    value: Callable[[Truncation], FloatArray], law: Law, shift: FloatArray, *, zooms: int, stride: int
-) -> FloatArray:
-    """A grid of levels, refined around its smallest value.
+def _spread(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Flat, one number for each of the shape."""
+    return np.broadcast_to(values, shape).ravel()
 
-    A stride above 1 looks at each stride-th level, then at those between its neighbours: values fall and then rise.
-    """
-    steps, last = np.linspace(0.0, 1.0, law.levels), law.levels - 1
+
+def _zoomed(price: _Price, law: Law, shift: FloatArray) -> FloatArray:
+    """Of few questions: a grid of levels, refined around its smallest value."""
     low, high = law.level_range(shift)
-    best, beside = np.asarray(np.inf), np.arange(1 - stride, stride)
-
-    def look(places: npt.NDArray[np.intp]) -> FloatArray:
-        levels = low[..., None] + (high - low)[..., None] * steps[places]
-        return value(_truncate(law, shift, levels))
-
-    for zoom in range(zooms):
-        places = np.arange(0, law.levels, stride)
-        values = look(places)
-        if stride > 1:
-            places = np.clip(places[np.argmin(values, axis=-1)][..., None] + beside, 0, last)
-            values = look(places)
+    best = np.asarray(np.inf)
+    for _ in range(_ZOOMS):
+        grid = _Grid(low, high, law.levels)
+        values = price.of_levels(law.truncate(shift[..., None], grid.levels(np.arange(law.levels))))
         best = np.minimum(best, values.min(axis=-1))
-        if zoom + 1 < zooms:
-            at = np.take_along_axis(np.broadcast_to(places, values.shape), np.argmin(values, axis=-1)[..., None], -1)
-            ends = np.clip(at + np.array([-1, 1]), 0, last)
-            low, high = np.moveaxis(low[..., None] + (high - low)[..., None] * steps[ends], -1, 0)
+        low, high = grid.around(np.argmin(values, axis=-1))
     return best
 
 
-def _truncate(law: Law, shift: FloatArray, levels: FloatArray) -> Truncation:
-    """Truncations at levels (..., L); records that look at the same levels of the same shift share them."""
-    if shift.size > 1 or levels.size <= law.levels:
-        return law.truncate(shift[..., None], levels)
-    ends = levels[..., 0].ravel() + 1j * levels[..., -1].ravel()
-    _, first, where = np.unique(ends, return_index=True, return_inverse=True)
-    cut = law.truncate(shift.reshape(1, 1), levels.reshape(-1, levels.shape[-1])[first])
-    missing, deviation = (one[where.ravel()].reshape(levels.shape) for one in (cut.missing, cut.deviation))
-    return Truncation(missing, deviation)
+@final
+@dataclass(frozen=True)
+class _Grid:
+    """Levels at equal distances, for each question its own: from `low` (...) to `high` (...)."""
+
+    low: FloatArray
+    high: FloatArray
+    count: int
+
+    def levels(self, places: npt.NDArray[Any]) -> FloatArray:
+        """(..., L) the levels at places (..., L) of 0 to count - 1; parts of places count too."""
+        steps = np.linspace(0.0, 1.0, self.count)
+        parts = steps[places] if places.dtype.kind == "i" else places / (self.count - 1)
+        return self.low[..., None] + (self.high - self.low)[..., None] * parts
+
+    def around(self, place: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Ends of the next grid: the levels beside a place (...)."""
+        ends = self.levels(np.clip(place[..., None] + np.array([-1, 1]), 0, self.count - 1))
+        return ends[..., 0], ends[..., 1]
+
+
+def _bracketed(price: _Price, law: Law, shift: FloatArray) -> FloatArray:
+    """Of many questions (N,) the same, shifts (N,) or (1,): only levels around where parabolas say the best ones are.
+
+    Values fall and then rise, so the smallest of a few neighbours is that of the whole grid unless it is at their end.
+    Where it is, and values still fall, every level is looked at.
+    """
+    count, every = law.levels, np.arange(len(price.missing))
+    low, high = (np.broadcast_to(end, every.shape) for end in law.level_range(shift))
+    grid = _Grid(low, high, count)
+
+    def look(levels: FloatArray) -> FloatArray:
+        return price.of_levels(law.truncate(shift[:, None], levels))
+
+    best, at, three = _first(price, law, shift, grid)
+    guess = at + _vertex(three)
+    for width in _NARROW:
+        guess += width * _vertex(look(grid.levels(guess[:, None] + width * np.arange(-1.0, 2.0))))
+    lost = np.zeros(every.shape, bool)
+    for _ in range(_ZOOMS - 1):
+        before, after = np.clip(at - 1, 0, count - 1), np.clip(at + 1, 0, count - 1)
+        grid = _Grid(*grid.around(at), count)
+        wanted = np.nan_to_num((guess - before) / (after - before)) * (count - 1)
+        places = np.clip(np.rint(wanted), 2, count - 3).astype(np.intp)[:, None] + _WINDOW
+        values = look(grid.levels(places))
+        chosen = np.argmin(values, axis=1)
+        smallest, at = values[every, chosen], places[every, chosen]
+        best, middle = np.minimum(best, smallest), np.clip(chosen, 1, len(_WINDOW) - 2)
+        falling = (chosen != middle) & (at > 0) & (at < count - 1)
+        lost |= falling & (count * (values[every, middle] - smallest) > _FLAT * smallest)
+        guess = places[every, middle] + _vertex(values[every[:, None], middle[:, None] + np.arange(-1, 2)])
+    if lost.any():
+        again = _Price(price.missing[lost], price.deviation[lost], price.kept)
+        best[lost] = _zoomed(again, law, shift if shift.size == 1 else shift[lost])
+    return best
+
+
+def _rough(price: _Price, law: Law, shift: FloatArray) -> FloatArray:
+    """Of very many questions (N,), the smallest of the first grid only."""
+    if shift.size > 1:
+        return _first(price, law, shift, _Grid(*law.level_range(shift), law.levels))[0]
+    return price.of(_hull(law, float(shift[0]), price.kept).cheapest(price)[0])
+
+
+def _first(price: _Price, law: Law, shift: FloatArray, grid: _Grid) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Of the first grid the smallest costs (N,), their places (N,) and three costs (N, 3) around these.
+
+    Records that share a shift share its truncations. Others look at each stride-th level, then between its neighbours.
+    """
+    count, every = law.levels, np.arange(len(price.missing))[:, None]
+    if shift.size == 1:
+        hull = _hull(law, float(shift[0]), price.kept)
+        around = np.clip(hull.cheapest(price)[1], 1, count - 2)[:, None] + np.arange(-1, 2)
+        three = price.of_levels(Truncation(hull.cut.missing[around], hull.cut.deviation[around]))
+        return three.min(axis=1), around[every[:, 0], np.argmin(three, axis=1)], three
+    stride = math.isqrt(count - 1)
+    coarse = np.arange(0, count, stride)
+    values = price.of_levels(law.truncate(shift[:, None], grid.levels(coarse)))
+    places = np.clip(coarse[np.argmin(values, axis=1)][:, None] + np.arange(1 - stride, stride), 0, count - 1)
+    values = price.of_levels(law.truncate(shift[:, None], grid.levels(places)))
+    chosen = np.argmin(values, axis=1)[:, None]
+    inner = np.clip(chosen, 1, values.shape[1] - 2)
+    return values[every, chosen][:, 0], places[every, chosen][:, 0], values[every, inner + np.arange(-1, 2)]
+
+
+@final
+@dataclass(frozen=True)
+class _Hull:
+    """The first grid of a shift that many records share: costs are lines in the price of deviation.
+
+    Attributes:
+        cut: truncations (L,).
+        corners: (C,) those that cost least at some price, by rising price of deviation over that of missing mass.
+        ratios: (C - 1,) the prices at which the next corner takes over.
+    """
+
+    cut: Truncation
+    corners: IntArray
+    ratios: FloatArray
+
+    def cheapest(self, price: _Price) -> tuple[Truncation, IntArray]:
+        """(N,) the truncations that cost records least, and their places in the grid."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = price.deviation / price.missing
+        at = self.corners[np.minimum(np.searchsorted(self.ratios, ratio), len(self.ratios))]
+        return Truncation(self.cut.missing[at], self.cut.deviation[at]), at
+
+
+@lru_cache(maxsize=512)
+def _hull(law: Law, shift: float, kept: bool) -> _Hull:
+    """The corners of the convex hull below missing mass and deviation of a grid's truncations."""
+    low, high = law.level_range(np.array([shift]))
+    cut = law.truncate(np.array([shift]), _Grid(low, high, law.levels).levels(np.arange(law.levels))[0])
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        missing, deviation = (part.tolist() for part in _parts(cut, kept))
+    corners, ratios = list[int](), list[float]()
+    # From the largest deviation to the smallest: the more a deviation costs, the further one goes.
+    for place in reversed(range(len(missing))):
+        if not (math.isfinite(missing[place]) and math.isfinite(deviation[place])):
+            continue
+        while corners:
+            spared = deviation[corners[-1]] - deviation[place]
+            turn = (missing[place] - missing[corners[-1]]) / spared if spared > 0 else math.inf
+            if not ratios or turn > ratios[-1]:
+                ratios.append(turn)
+                break
+            ratios.pop()
+            corners.pop()
+        corners.append(place)
+    return _Hull(cut, np.array(corners or [0]), np.array(ratios))
+
+
+def _vertex(three: FloatArray) -> FloatArray:
+    """(N,) where the parabola through values (N, 3) at -1, 0 and 1 is smallest, in [-2, 2]; 0 if nowhere."""
+    before, here, after = three.T
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        bend = before - 2 * here + after
+        place = np.clip(0.5 * (before - after) / bend, -2.0, 2.0)
+    return np.where((bend > 0) & np.isfinite(place), place, 0.0)

@@ -18,7 +18,7 @@ from attribound.runs.families import Family
 from attribound.runs.proved import ProvedBlock, ProvedRecord, prove_blocks, uncollected
 from attribound.runs.summary import Tally
 
-_BLOCK = 1000
+_BLOCK = 4000
 
 
 @final

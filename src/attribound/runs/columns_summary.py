@@ -115,7 +115,7 @@ class ColumnsSummary:
         found += [
             f"row {key}: {doubt}: it counts as proving nothing" for key, doubt in [*self.doubtful.items()][:_NOTES]
         ]
-        return found + [f"row {one['item']} failed: {one['message']}" for one in self.messages]
+        return found + [f"{called(one['item'], one['input'])} failed: {one['message']}" for one in self.messages]
 
     def _place(self, number: int, one: PlaceSummary) -> str:
         what = "The statement" if len(self.places) == 1 else f"Reason {number + 1}"
@@ -144,7 +144,8 @@ def summarise_columns(store: Store) -> ColumnsSummary:
         rows, seconds = rows + 1, seconds + record.seconds
         if isinstance(one, Failure):
             errors += 1
-            messages += [{"item": one.item, "message": one.message}] if len(messages) < _NOTES else []
+            named = {"item": one.item, "input": one.input, "message": one.message}
+            messages += [named] if len(messages) < _NOTES else []
             continue
         if one.doubts:
             doubtful[str(one.record.item)] = "; ".join(one.doubts)

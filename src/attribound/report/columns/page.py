@@ -4,6 +4,7 @@ import heapq
 import math
 
 from attribound.certificates.record import Failure
+from attribound.certificates.subject import called
 from attribound.report.columns.cards import Ranges, make_card
 from attribound.report.shared.templating import fill
 from attribound.report.shared.wording import Fact, fact, origin
@@ -48,7 +49,7 @@ def render(store: Store) -> str:
         total=summary.rows,
         left=summary.rows - summary.errors - len(fragile),
         alarms=_alarms(summary),
-        notes=[f"Row {one['item']} failed: {one['message']}" for one in summary.messages],
+        notes=[f"{called(one['item'], one['input'])} failed: {one['message']}" for one in summary.messages],
         facts=_facts(summary),
         provenance=[fact("Work", f"{summary.seconds:,.1f} s"), *origin(summary.config, versions)],
         version=versions.get("attribound", ""),

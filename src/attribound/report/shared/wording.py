@@ -10,6 +10,7 @@ import numpy as np
 
 from attribound.bounds.rules import RULES
 from attribound.certificates.statements.registry import STATEMENTS
+from attribound.certificates.subject import called
 from attribound.report.shared.collect import Collected
 from attribound.report.shared.verdict import Verdict
 from attribound.rounding import confidence, exact_text, in_units, lower_quantile, percent, round_down
@@ -160,7 +161,7 @@ def notes(run: Collected) -> list[str]:
             f"The downloads hold {run.downloads.count:,} records, for the page's size. `attribound export` writes all."
         )
     for one in summary.errors:
-        found.append(f"Item {one['item']} failed: {one['message']}")
+        found.append(f"{called(one['item'], one['input'])} failed: {one['message']}")
     if len(summary.errors) < summary.counts.get("error", 0):
         found.append("More inputs failed; the table of records names each.")
     return found

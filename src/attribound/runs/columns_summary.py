@@ -8,8 +8,8 @@ from typing import Any, final
 from attribound.certificates.record import Failure
 from attribound.certificates.subject import called
 from attribound.rounding import lower_quantile, percent, round_down
-from attribound.runs.columns_proved import prove_columns
 from attribound.runs.config import RunConfig
+from attribound.runs.proving import prove_columns
 from attribound.runs.store import Store
 from attribound.tolerances.columns.record import Asked, ColumnsRecord
 from attribound.tolerances.columns.words import together
@@ -115,7 +115,7 @@ class ColumnsSummary:
         found += [
             f"row {key}: {doubt}: it counts as proving nothing" for key, doubt in [*self.doubtful.items()][:_NOTES]
         ]
-        return found + [f"row {one['item']} failed: {one['message']}" for one in self.messages]
+        return found + [f"{called(one['item'], one['input'])} failed: {one['message']}" for one in self.messages]
 
     def _place(self, number: int, one: PlaceSummary) -> str:
         what = "The statement" if len(self.places) == 1 else f"Reason {number + 1}"
@@ -139,12 +139,13 @@ def summarise_columns(store: Store) -> ColumnsSummary:
     places, first = list[PlaceSummary](), Counter[str]()
     fragile, messages, doubtful = list[ColumnsRecord](), list[dict[str, Any]](), dict[str, str]()
     rows, errors, seconds = 0, 0, 0.0
-    for one in prove_columns(store.columns(), store.config):
+    for one in prove_columns(store):
         record = one if isinstance(one, Failure) else one.record
         rows, seconds = rows + 1, seconds + record.seconds
         if isinstance(one, Failure):
             errors += 1
-            messages += [{"item": one.item, "message": one.message}] if len(messages) < _NOTES else []
+            named = {"item": one.item, "input": one.input, "message": one.message}
+            messages += [named] if len(messages) < _NOTES else []
             continue
         if one.doubts:
             doubtful[str(one.record.item)] = "; ".join(one.doubts)

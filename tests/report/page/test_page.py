@@ -171,7 +171,7 @@ def test_an_empty_run(synthesise) -> None:
 def test_only_errors(count, words, synthesise) -> None:
     page = report(synthesise([error(item, f"no {item}") for item in range(count)]))
     assert f"{words}: nothing is proved." in page.text
-    assert "Item 0 failed: no 0" in page.text
+    assert "item 0 failed: no 0" in page.text
     assert page.kind == "verdict nothing"
 
 

@@ -137,7 +137,7 @@ def check_run(path: Path, items: int, draws: int, data: str | None, known: dict[
     """Check the records of the first inputs; what was checked before stays."""
     opener = Opener(data=data)
     with Store.read_any(path) as store:
-        for record in store.tolerances():
+        for record in store.only(ToleranceRecord):
             key = f"{path.name} {record.item} {record.part}"
             if isinstance(record, Failure) or record.item >= items or key in known:
                 continue
@@ -182,7 +182,7 @@ def tabulated(path: Path) -> dict[str, Any]:
     """The run in numbers, with sizes and times of its records."""
     with Store.read_any(path) as store:
         summary, sizes, seconds = kind_of(path).summarise(store), dict[str, list[int]](), dict[str, list[float]]()
-        for record in store.tolerances():
+        for record in store.only(ToleranceRecord):
             if isinstance(record, ToleranceRecord):
                 sizes.setdefault(record.part, []).append(len(encode(record)))
                 seconds.setdefault(record.part, []).append(record.seconds)

@@ -20,13 +20,11 @@ from attribound.fields.base import RunIn
 from attribound.fields.precision import advice
 from attribound.files import write_whole
 from attribound.progress import Stages
-from attribound.report.columns import page as columns_page
 from attribound.report.figures import plots
 from attribound.report.page import write_report
-from attribound.report.tolerance import page as tolerance_page
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs import RunConfig, Store, is_run
-from attribound.runs.audit import audit_run
+from attribound.runs.audit import Audit
 from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.columns_summary import summarise_columns
 from attribound.runs.engines import Local
@@ -37,7 +35,7 @@ from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.runs.tolerance_summary import summarise_tolerances
 from attribound.runs.work import cores
 from attribound.threads import limited
-from attribound.tolerances.columns.record import PART, Asked
+from attribound.tolerances.columns.record import PART, Asked, ColumnsRecord
 from attribound.tolerances.columns.sheet import sheet_of
 
 MODEL, SIGMA, DIM = "mnist-cnn-consistency", 0.75, 784
@@ -196,7 +194,7 @@ def run_demo(
     decided = decide_credit(out / "credit", progress) if credit else None
     pages = {name: str(write_report(out / name, out / f"report-{name}.html")) for name in configs}
     if decided is not None:
-        pages["credit"] = str(columns_page.write_page(out / "credit", out / "report-credit.html"))
+        pages["credit"] = str(write_report(out / "credit", out / "report-credit.html"))
     reports = sheet.pop("reports", {}) | pages
     summary: dict[str, Any] = {
         **sheet,
@@ -217,7 +215,7 @@ def decide_credit(folder: Path, progress: Stages) -> dict[str, Any]:
     config = RunConfig(model=FOREST, data=APPLICANTS, changes=(PART,), columns=Asked())
     _certify(folder, config, progress, lambda line: None)
     with Store.read_any(folder) as store:
-        records = [record for record in store.columns() if not isinstance(record, Failure)]
+        records = [record for record in store.only(ColumnsRecord) if not isinstance(record, Failure)]
         summary = summarise_columns(store)
     reaches = summary.places[0].reaches
     refused = next(record for record in records if record.prediction == 1)
@@ -239,7 +237,7 @@ def _sheet(folder: Path, config: RunConfig, progress: Stages) -> dict[str, Any]:
     _certify(folder, config, progress, lambda line: None)
     with Store.read_any(folder) as store:
         found = summarise_tolerances(store)
-    page = tolerance_page.write_page(folder, folder.with_name(f"report-{folder.name}.html"))
+    page = write_report(folder, folder.with_name(f"report-{folder.name}.html"))
     return {"everyday": found.to_json(), "sheet": found.table(), "reports": {folder.name: str(page)}}
 
 
@@ -269,7 +267,7 @@ def _remove_old(folder: Path) -> None:
 def _attack_a_few(folder: Path, progress: Stages) -> list[Finding]:
     """An ordinary audit of the first certificates, each at its own claim: none may fall below it."""
     attacks = [Direct(steps=30, samples=96, rescore_samples=4096)]
-    return audit_run(folder, attacks, Opener(), items=ATTACKED, progress=partial(progress, "attack"))
+    return Audit(attacks, Opener()).of_run(folder, items=ATTACKED, progress=partial(progress, "attack"))
 
 
 def _read(folder: Path) -> DemoRun:
@@ -282,7 +280,7 @@ def _read(folder: Path) -> DemoRun:
             Certificate(record).save(folder / f"{record.item:03d}.json")
             certificates.append(Certificate(record, smoothed_map(store, record.item)))
         _draw(folder.with_name(f"{folder.name}.png"), certificates[:ROWS_PER_PICTURE], store)
-        return DemoRun(folder.name, summarise(store), certificates, store.recall("classes") or [])
+        return DemoRun(folder.name, summarise(store), certificates, store.names("classes"))
 
 
 def _draw(path: Path, shown: list[Certificate], store: Store) -> None:

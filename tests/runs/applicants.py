@@ -10,6 +10,7 @@ import xgboost
 
 from attribound.cli.app import run
 from attribound.runs import Store
+from attribound.tolerances.columns.record import ColumnsRecord
 
 WORDS = ("rent", "own", "free")
 NAMES = ("age", "amount", "housing", "months")
@@ -53,7 +54,7 @@ def ask(folder, out, *more, model="credit.ubj", data="people.csv?label=paid"):
 
 def records(path, *, failures=False):
     with Store.read_any(path) as store:
-        known = list(store.columns())
+        known = list(store.only(ColumnsRecord))
     return known if failures else [msgspec.structs.replace(one, seconds=0.0, seal="") for one in known]
 
 

@@ -74,7 +74,7 @@ def test_each_cosine_is_compared_with_fidelity_and_chance(make) -> None:
 
 
 def test_the_gate_warns_of_low_fidelity(make) -> None:
-    gate = replace(judge(make(), Asked(0.8, 0.01, 0.5)), fidelity=0.4375)
+    gate = replace(judge(make(), Asked(cosine=0.8, epsilon=0.01, share=0.5)), fidelity=0.4375)
     assert any("cosine with the plain map is 0.43 in the median" in one for one in gate.sentences)
     assert not any("plain map" in one for one in replace(gate, fidelity=0.81).sentences)
 

@@ -15,10 +15,11 @@ from pyarrow import parquet
 
 from attribound.cli.app import run
 from attribound.runs import Store
-from attribound.runs.columns_proved import prove_columns
 from attribound.runs.copies import copy_run
+from attribound.runs.proving import prove_columns
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.columns.asker import ColumnsAsker
+from attribound.tolerances.columns.record import ColumnsRecord
 from tests.runs.applicants import NAMES, ROWS, WORDS, ask, printed, records, refused, train, write
 
 
@@ -180,7 +181,7 @@ def test_forged_records_are_doubted_without_the_model(done, forge):
     numbers = [one for one in records(done) if one.parts[0].reach and isinstance(one.row[0], float)]
     record = next(one for one in numbers if one.row[2] == one.parts[0].nearest[2])
     sealed = msgspec.structs.replace(forge(record), seal="")
-    proved = next(iter(prove_columns([sealed], config)))
+    proved = prove_columns.prove(sealed, config)
     assert set(proved.doubts) - {"has no seal"}
     assert proved.record.parts[0].reach == 0.0
 
@@ -189,7 +190,7 @@ def test_forged_records_are_found_by_searching_again(done, work, tmp_path, capsy
     """A forger who changes everything that a record holds about a reach cannot change the model."""
     copy_run(done, tmp_path / "forged")
     with Store.append(tmp_path / "forged") as store:
-        for record in list(store.columns()):
+        for record in list(store.only(ColumnsRecord)):
             first = record.parts[0]
             wider = tuple(None if ends is None else (None, None) for ends in first.intervals)
             names = {name: dict.fromkeys(known, True) for name, known in first.alternatives.items()}
@@ -255,7 +256,7 @@ def test_the_page_of_a_comparison_names_people_and_reasons(work, tmp_path, capsy
         words = ["tolerance", "--model", model, "--data", data, "--workers", 1, "--out", tmp_path / out]
         assert run([*map(str, words)]) == 0
     with Store.append(tmp_path / "b") as store:
-        record = next(one for one in store.columns() if one.together.reach)
+        record = next(one for one in store.only(ColumnsRecord) if one.together.reach)
         store.add(Outcome(record.item, changed(record, reach=2 * record.together.reach)))
     compare = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--out", str(tmp_path / "page.html")]
     found = printed(capsys, *compare)
@@ -285,7 +286,7 @@ def test_attacks_find_nothing_inside_and_the_library_agrees(done, capsys):
 def test_attacks_find_false_claims_and_close_the_gate(done, work, tmp_path, capsys):
     copy_run(done, tmp_path / "false")
     with Store.append(tmp_path / "false") as store:
-        for record in list(store.columns()):
+        for record in list(store.only(ColumnsRecord)):
             first = record.parts[0]
             wider = tuple(None if ends is None else (None, None) for ends in first.intervals)
             names = {name: dict.fromkeys(known, True) for name, known in first.alternatives.items()}

@@ -108,7 +108,7 @@ def test_nobody_can_know_which_records_are_sampled_again(run, monkeypatch) -> No
         seen.add(item)
         return Again([], [])
 
-    monkeypatch.setattr(check._Certificates, "again", noted)
+    monkeypatch.setattr(check.CheckedCertificates, "again", noted)
     for _ in range(40):
         assert check_run(run, resample=3).resampled == 3
     assert seen == set(range(ITEMS))

@@ -64,7 +64,7 @@ def test_inputs_whose_map_is_another_one_do_not_count(run, capsys) -> None:
     assert gate.counts == {"certified": 2, "unfaithful": 2}
     assert "is only 0.06, less than 0.5" in gate.cases[1].reason
     assert "is unknown, less than 0.5" in gate.cases[2].reason
-    assert judge(run, Asked(0.8, 0.1, 1.0, fidelity=0.0)).passed
+    assert judge(run, Asked(cosine=0.8, epsilon=0.1, share=1.0, fidelity=0.0)).passed
     flags = ["gate", str(run), "--cosine", "0.8", "--epsilon", "0.1", "--share", "1.0"]
     assert cli.run(flags) == 1
     assert "2 unfaithful" in capsys.readouterr().out
@@ -92,7 +92,7 @@ def test_everything_but_a_certificate_counts_as_none(run) -> None:
     assert not found.passed
     assert found.inputs == 4
     assert (found.true_least, found.population) == (0, 0.0)
-    assert not judge(run, Asked(0.8, 0.1, 0.0)).passed, "a violated certificate closes every gate"
+    assert not judge(run, Asked(cosine=0.8, epsilon=0.1, share=0.0)).passed, "a violated certificate closes every gate"
 
 
 def test_nothing_follows_from_a_run_with_a_broken_certificate(run) -> None:
@@ -107,7 +107,7 @@ def test_missing_inputs_are_counted(run) -> None:
     with connection:
         connection.execute("DELETE FROM records WHERE item > 0")
     connection.close()
-    found = judge(run, Asked(0.8, 0.1, 0.9))
+    found = judge(run, Asked(cosine=0.8, epsilon=0.1, share=0.9))
     assert (found.counts, found.inputs, found.passed) == ({"certified": 1, "missing": 3}, 4, False)
     assert "3 inputs have no record" in sarif(found, run)
 
@@ -127,28 +127,28 @@ def test_a_run_of_the_whole_data_set_knows_how_many_there_are(make) -> None:
 def test_asked_at_another_cosine_than_stated(run) -> None:
     records = stored(run)
     smallest = min(one.max_epsilon["0.9"] for one in records)
-    assert judge(run, Asked(0.9, smallest, 1.0)).passed
-    beyond = judge(run, Asked(0.9, 10.0, 0.1))
+    assert judge(run, Asked(cosine=0.9, epsilon=smallest, share=1.0)).passed
+    beyond = judge(run, Asked(cosine=0.9, epsilon=10.0, share=0.1))
     assert beyond.counts == {"uncertified": 4}
     assert "nothing is certified at epsilon 10, asked for: 0.9" in beyond.cases[0].reason
 
 
 def test_an_assumed_limit_is_no_certificate(make) -> None:
-    found = judge(make(bound="assumed:10.0", items=2, samples=256), Asked(0.1, 0.001, 0.5))
+    found = judge(make(bound="assumed:10.0", items=2, samples=256), Asked(cosine=0.1, epsilon=0.001, share=0.5))
     assert (found.counts, found.passed) == ({"assumed": 2}, False)
     assert found.cases[0].reason == "the limit is ASSUMED: this is not a certificate"
 
 
 @pytest.mark.parametrize("confidence", [0.95, 0.9, 0.99, 0.7, 0.999999, 0.9999999999999999, 0.5])
 def test_the_level_is_never_more_than_asked_for(confidence) -> None:
-    level = Fraction(Asked(0.8, 0.1, 0.6, confidence=confidence).level)
+    level = Fraction(Asked(cosine=0.8, epsilon=0.1, share=0.6, confidence=confidence).level)
     asked = 1 - Fraction(repr(confidence))
     assert 0 < level <= asked
     assert level == pytest.approx(float(asked), rel=1e-15)
 
 
 def test_the_confidence_of_the_share(run) -> None:
-    found = judge(run, Asked(0.8, 0.1, 0.6, confidence=0.9))
+    found = judge(run, Asked(cosine=0.8, epsilon=0.1, share=0.6, confidence=0.9))
     assert found.passed
     assert found.true_least == 4
     # 4 of 4: Clopper and Pearson's bound is the fourth root of 0.1.
@@ -156,14 +156,14 @@ def test_the_confidence_of_the_share(run) -> None:
     assert found.population == pytest.approx(expected, rel=1e-8)
     assert "at least 56.1 % of the population" in found.sentences[2]
     assert "with confidence 90 %" in found.sentences[2]
-    assert not judge(run, Asked(0.8, 0.1, 0.6, confidence=0.9, population=True)).passed
-    assert judge(run, Asked(0.8, 0.1, 0.5, confidence=0.9, population=True)).passed
+    assert not judge(run, Asked(cosine=0.8, epsilon=0.1, share=0.6, confidence=0.9, population=True)).passed
+    assert judge(run, Asked(cosine=0.8, epsilon=0.1, share=0.5, confidence=0.9, population=True)).passed
 
 
 @pytest.fixture
 def evil(run) -> Gate:
     change(run, Outcome(1, Failure(item=1, message=EVIL)))
-    return judge(run, Asked(0.8, 0.1, 1.0))
+    return judge(run, Asked(cosine=0.8, epsilon=0.1, share=1.0))
 
 
 def test_junit(evil) -> None:
@@ -246,6 +246,7 @@ def test_nine_of_ten_are_nine_tenths() -> None:
     cases = [GatedInput(item, "certified" if item < 9 else "uncertified") for item in range(10)]
     for inputs in (10, 70):
         many = cases * (inputs // 10)
-        gate = Gate("run", RunConfig(model="m", data="d"), Asked(0.8, 0.1, 0.9), many, 0, 1e-3, None, None)
+        asked = Asked(cosine=0.8, epsilon=0.1, share=0.9)
+        gate = Gate("run", RunConfig(model="m", data="d"), asked, many, 0, 1e-3, None, None)
         assert gate.passed
-        assert not Gate("run", gate.config, Asked(0.8, 0.1, 0.9), many, 1, 1e-3, None, None).passed
+        assert not Gate("run", gate.config, asked, many, 1, 1e-3, None, None).passed

@@ -12,7 +12,7 @@ from attribound.certificates import encode
 from attribound.certification.reopen import Opener
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.runs import Store, summarise
-from attribound.runs.audit import audit_run
+from attribound.runs.audit import Audit
 
 
 def change(path, query: str, *values: object) -> None:
@@ -82,7 +82,7 @@ def test_a_stored_factory_is_not_called(make, tmp_path, monkeypatch) -> None:
     change(path, "UPDATE meta SET value = ? WHERE key = 'config'", json.dumps(config | {"model": "evil:make"}))
     change(path, "UPDATE records SET record = ?", encode(evil).decode())
     with pytest.raises(ArgumentError, match="which may run code: repeat it as --model if you trust it"):
-        audit_run(path, [], Opener())
+        Audit([], Opener()).of_run(path)
     for command in ("show", "export"):
         assert cli.run([command, str(path)]) == 0
     assert not (tmp_path / "ran").exists()

@@ -182,7 +182,9 @@ def test_gate_drift_verify_and_baseline_give_the_same(kind) -> None:
         assert verify_record(one).passed
     for epsilon in EPSILONS:
         cases = [
-            _case(ProvedRecord(one.record, reached=one.cosine(epsilon)), Asked(0.8, epsilon, 0.9), set())
+            _case(
+                ProvedRecord(one.record, reached=one.cosine(epsilon)), Asked(cosine=0.8, epsilon=epsilon, share=0.9), {}
+            )
             for one in (counted, plain)
         ]
         assert replace(cases[0], seconds=0.0) == replace(cases[1], seconds=0.0)

@@ -14,12 +14,13 @@ from attribound.cli import run
 from attribound.runs import Store
 from attribound.runs.engines import Local
 from attribound.runs.kinds import kind_of
+from attribound.runs.proving import prove_tolerances
 from attribound.runs.records import encode
 from attribound.runs.runner import run as carry_out
 from attribound.runs.tolerance_gate import wanted_interval
-from attribound.runs.tolerance_proved import foreign
 from attribound.runs.tolerance_setup import prepare_tolerances
-from attribound.tolerances.record import ChangeRecord
+from attribound.runs.tolerance_summary import summarise_tolerances
+from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 from attribound.tolerances.verify import problems
 
 BASE = ["tolerance", "--model", "mnist-cnn-noise", "--data", "mnist-sample", "--items", "2", "--workers", "1"]
@@ -51,7 +52,7 @@ def refused(capsys, *words):
 
 def records(path):
     with Store.read_any(path) as store:
-        return {(one.item, one.part): replace(one, seconds=0.0, seal="") for one in store.tolerances()}
+        return {(one.item, one.part): replace(one, seconds=0.0, seal="") for one in store.only(ToleranceRecord)}
 
 
 def test_a_record_per_input_and_change(folder, capsys):
@@ -109,11 +110,13 @@ def test_a_record_with_another_window_does_not_belong_to_its_run(folder, tmp_pat
     with Store.read_any(folder) as narrow, Store.read_any(tmp_path / "wide") as wide:
         for one, other in ((narrow, wide), (wide, narrow)):
             record = one.record(0, "rotation")
-            assert foreign(record, one.config) == []
-            assert any("which its run did not ask for" in line for line in foreign(record, other.config))
+            assert prove_tolerances.foreign(record, one.config) == []
+            assert any(
+                "which its run did not ask for" in line for line in prove_tolerances.foreign(record, other.config)
+            )
         wide_config = replace(wide.config, windows={"rotation": 2.0})
         forged = replace(wide.record(0, "rotation"), window=2.0, seal="")
-        assert foreign(forged, wide_config) == ["has no seal"]
+        assert prove_tolerances.foreign(forged, wide_config) == ["has no seal"]
         assert problems(forged) == ["has a window 2.0 of share 0.5"], "a narrow window stated over facts of a wide one"
 
 
@@ -281,7 +284,7 @@ def test_rotation_of_a_table_is_refused(tmp_path, capsys):
 
 
 def test_kinds_do_not_mix(folder, tmp_path):
-    assert type(kind_of(folder)).__name__ == "_Tolerances"
+    assert kind_of(folder).summarise is summarise_tolerances
 
 
 def test_workers_change_no_record(folder, tmp_path):

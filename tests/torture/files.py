@@ -14,7 +14,7 @@ from pathlib import Path
 from attribound.certificates import Certificate, verify
 from attribound.errors import AttriboundError
 from attribound.runs import Store, summarise
-from attribound.runs.export import export
+from attribound.runs.export import export, public_records
 from tests.data.test_mutations import KINDS, mutated
 from tests.torture.fault import Fault
 from tests.torture.processes import certified
@@ -106,7 +106,7 @@ def _shown(path: Path) -> None:
         summarise(store)
         for item in store.pictured():
             store.pictures(item)
-        for piece in export(store, "csv", None):
+        for piece in export(store, "csv", None, public_records):
             if any(not letter.isprintable() and letter != "\n" for letter in piece):
                 raise RuntimeError("control characters are exported")
 

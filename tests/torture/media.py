@@ -18,7 +18,7 @@ from attribound.errors import AttriboundError
 from attribound.files import write_whole
 from attribound.runs import Store, summarise
 from attribound.runs.copies import copy_run
-from attribound.runs.export import export
+from attribound.runs.export import export, public_records
 from tests.runs.conftest import records
 from tests.torture.fault import Fault
 from tests.torture.processes import ONE, TWO, at_random, begin, completed, count, damage
@@ -200,7 +200,7 @@ class Crowded(Fault):
         while started.process.poll() is None or rival.process.poll() is None:
             with contextlib.suppress(AttriboundError), Store.read(out) as store:
                 summarise(store)
-                "".join(export(store, rng.choice(["csv", "json", "latex"]), None))
+                "".join(export(store, rng.choice(["csv", "json", "latex"]), None, public_records))
             problem = problem or damage(out)
             time.sleep(0.05)
         if len(os.listdir("/proc/self/fd")) > before:

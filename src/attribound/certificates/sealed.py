@@ -20,6 +20,13 @@ def seal_of(record: msgspec.Struct) -> str:
     return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(record, seal=""))).hexdigest()
 
 
+def broken_seal(record: msgspec.Struct, seal: str) -> list[str]:
+    """A line if a record, or a file of records, has a seal that is not its own."""
+    if seal in ("", seal_of(record)):
+        return []
+    return ["its seal does not fit its content: the file was changed after it was written"]
+
+
 def no_record(name: str, error: Exception) -> StoredDataError:
     """What is wrong with a record, in one line that names its file."""
     return StoredDataError(f"{name} is not a record of attribound: {' '.join(str(error).split())}")

@@ -63,7 +63,7 @@ def attack(
     from attribound.attacks import BUDGETS, make_attacks
     from attribound.cli import console
     from attribound.runs import is_run
-    from attribound.runs.audit import audit_file, audit_run
+    from attribound.runs.audit import Audit
 
     opener = repeated.opener()
     if is_run(path) and _about_columns(path):
@@ -75,23 +75,14 @@ def attack(
     attacks = make_attacks(method or plan.methods, options)
     close = plan.tightness if tightness is None else tightness
     with console.progress(quiet=as_json) as advance:
-        say = console.say(quiet=as_json)
+        audit = Audit(attacks, opener, cosine, seed, close, console.say(quiet=as_json))
         if is_run(path):
-            findings = audit_run(
-                path,
-                attacks,
-                opener,
-                cosine=cosine,
-                seed=seed,
-                tightness=close,
-                items=items or limit_items,
-                progress=lambda done, total: advance("audit", done, total),
-                say=say,
-            )
+            count = items or limit_items
+            findings = audit.of_run(path, items=count, progress=lambda done, total: advance("audit", done, total))
         elif items or limit_items:
             raise ArgumentError(f"--items is for runs, and {path} is not a run")
         else:
-            findings = [audit_file(path, attacks, opener, cosine=cosine, seed=seed, tightness=close, say=say)]
+            findings = [audit.of_file(path)]
     _finish(findings, path, as_json)
 
 
@@ -109,7 +100,7 @@ def _about_columns(path: Path) -> bool:
 def _attack_columns(path: Path, opener: "Opener", *, count: int, seed: int, items: int | None, as_json: bool) -> None:
     """Try points inside every proved reach, and hand nearest changes to the library itself."""
     from attribound.cli import console
-    from attribound.runs.columns_audit import audit_columns
+    from attribound.runs.audit import audit_columns
 
     with console.progress(quiet=as_json) as advance:
         findings = audit_columns(

@@ -4,7 +4,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,10 @@ from attribound.certificates.subject import called
 from attribound.progress import Stages
 from attribound.rounding import exact_text, percent, round_down
 from attribound.runs import remarks
-from attribound.runs.columns_compare import ColumnsComparison
 from attribound.runs.columns_summary import ColumnsSummary
-from attribound.runs.compare import Comparison, in_order
+from attribound.runs.compare import Comparison
+from attribound.runs.compared import ComparedRuns
 from attribound.runs.summary import Summary
-from attribound.runs.tolerance_compare import ReachComparison
 from attribound.runs.tolerance_summary import ToleranceSummary
 from attribound.sanitise import printable, visible
 
@@ -113,26 +111,15 @@ def _run_note(state: Any, cosine: float) -> str:
     return ", ".join(parts)
 
 
-@singledispatch
-def show_summary(summary: Any, name: str) -> None:
-    """A run in tables, whatever its records are."""
-    raise TypeError(f"no table for {type(summary).__name__}")
+def show_summary(summary: Summary | ToleranceSummary | ColumnsSummary, name: str) -> None:
+    """A run in tables or lines, whatever its records are."""
+    if isinstance(summary, Summary):
+        _show_certificates(summary, name)
+    else:
+        print(*map(visible, summary.lines(name)), sep="\n")
 
 
-@show_summary.register
-def _(summary: ToleranceSummary, name: str) -> None:
-    """A row per change: the median of what is proved."""
-    print(*map(visible, summary.lines(name)), sep="\n")
-
-
-@show_summary.register
-def _(summary: ColumnsSummary, name: str) -> None:
-    """What is kept, how far, and the rows that break first."""
-    print(*map(visible, summary.lines(name)), sep="\n")
-
-
-@show_summary.register
-def _(summary: Summary, name: str) -> None:
+def _show_certificates(summary: Summary, name: str) -> None:
     """A run in three tables, with everything a reader must know to judge them."""
     console, config = Console(), summary.config
     noise = config.varied[1] if config.units is None else f"{config.noise} in units per feature"
@@ -308,7 +295,7 @@ def show_table(shown: "PaperTable", written: Path) -> None:
     print(f"written: {written}")
 
 
-def show_comparison(found: Comparison | ReachComparison | ColumnsComparison, out: Path | None) -> None:
+def show_comparison(found: ComparedRuns[Any], out: Path | None) -> None:
     """Two runs in a few sentences, and what moved most."""
     print(*map(printable, found.sentences), sep="\n")
     if isinstance(found, Comparison):
@@ -325,7 +312,7 @@ def _show_pairs(found: Comparison) -> None:
     epsilons = [f"epsilon at {key}" for key in found.medians]
     for head in ("input", "class", "cosine between", "verdict", *epsilons, "note"):
         table.add_column(head)
-    for pair in list(in_order(found.pairs))[:20]:
+    for pair in found.ordered[:20]:
         label = "" if pair.label is None else str(pair.label)
         epsilons = [f"{round_down(before, 3)} -> {round_down(after, 3)}" for before, after in pair.epsilons.values()]
         table.add_row(pair.number, label, pair.shown, pair.verdict, *epsilons, printable(pair.reason))

@@ -1,8 +1,7 @@
 """`gate` and `compare`: runs inside a pipeline."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -61,23 +60,25 @@ def gate(
     """
     from attribound.files import write_whole
     from attribound.runs import gate_files
-    from attribound.runs.columns_gate import AskedKept, judge_columns
-    from attribound.runs.gate import Asked, judge
-    from attribound.runs.tolerance_gate import AskedReach, judge_tolerances
+    from attribound.runs.columns_gate import AskedKept
+    from attribound.runs.gate import Asked, Demand, judge
+    from attribound.runs.tolerance_gate import AskedReach
 
-    rest = (share, confidence, population)
+    asked: Demand[Any]
+    rest: dict[str, Any] = {"share": share, "confidence": confidence, "population": population}
     match (cosine, epsilon, change, reach, keep):
         case (None, None, None, float(), str()):
-            found = judge_columns(run, AskedKept(keep, reach, *rest))
+            asked = AskedKept(keep=keep, reach=reach, **rest)
         case (float(), None, str(), float(), None):
-            found = judge_tolerances(run, AskedReach(change, reach, cosine, *rest, fidelity))
+            asked = AskedReach(change=change, reach=reach, cosine=cosine, fidelity=fidelity, **rest)
         case (float(), float(), None, None, None):
-            found = judge(run, Asked(cosine, epsilon, *rest, fidelity))
+            asked = Asked(cosine=cosine, epsilon=epsilon, fidelity=fidelity, **rest)
         case _:
             raise ArgumentError(
                 "expected --cosine and --epsilon for certificates, --cosine, --change and --reach for tolerances, or "
                 "--keep and --reach for columns of a forest"
             )
+    found = judge(run, asked)
     for path, text in (
         (junit, gate_files.junit(found)),
         (markdown, gate_files.markdown(found)),
@@ -113,23 +114,13 @@ def compare(
     reasons changed and which tolerances shrank.
     """
     from attribound.cli import console
-    from attribound.report.drift import markdown, reaches, reasons, write_page
-    from attribound.runs.columns_compare import ColumnsComparison
-    from attribound.runs.compare import Comparison
+    from attribound.report.drift import markdown, write_page
     from attribound.runs.kinds import kind_of
-    from attribound.runs.tolerance_compare import ReachComparison
 
     found = kind_of(run_a, run_b).compare(run_a, run_b, cosine)
-    match found:
-        case Comparison():
-            write, text = partial(write_page, found, (run_a, run_b)), partial(markdown, found)
-        case ReachComparison():
-            write, text = partial(reaches.write_page, found), partial(reaches.markdown, found)
-        case ColumnsComparison():
-            write, text = partial(reasons.write_page, found), partial(reasons.markdown, found)
     if out is not None:
-        write(out)
+        write_page(found, (run_a, run_b), out)
     if kind == "md" and not as_json:
-        print(text(), end="")
+        print(markdown(found), end="")
         return
     answer(found.to_json(), as_json or kind == "json", lambda: console.show_comparison(found, out))

@@ -38,11 +38,9 @@ def report(
     """
     from attribound.files import write_whole
     from attribound.report.auditor import page as auditor
-    from attribound.report.columns import page as columns_page
-    from attribound.report.page import page
+    from attribound.report.page import render
     from attribound.report.shared import printing
     from attribound.report.shared.collect import read_scan
-    from attribound.report.tolerance import page as tolerance_page
     from attribound.runs import Store
 
     auditing = audience == "auditor"
@@ -58,9 +56,7 @@ def report(
     with Store.read_any(run) as store:
         if store.config.kind != "certify":
             _check_tolerances(run, auditing, scan)
-            text = (columns_page if store.config.kind == "columns" else tolerance_page).render(store)
-        else:
-            text = auditor.render(store, by) if auditing else page.render(store, given)
+        text = auditor.render(store, by) if auditing else render(store, given)
     target = out or run / f"{'audit' if auditing else 'report'}.{kind}"
     written = printing.print_pdf(text, target) if kind == "pdf" else write_whole(target, text)
     size = written.stat().st_size

@@ -95,8 +95,11 @@ class Checking(ABC):
 
 
 @final
-class _Certificates(Checking):
+class CheckedCertificates(Checking):
+    """Derives every certificate anew, and looks at the maps that are kept."""
+
     def all(self, found: RunCheck) -> list[tuple[int, str]]:
+        """Each input has a record."""
         fine, inputs, claims = list[tuple[int, str]](), defaultdict[str, list[int]](list), dict[str, None]()
         kept = kept_maps(self.store)
         for one in prove_all(self.store):
@@ -119,6 +122,7 @@ class _Certificates(Checking):
         return fine
 
     def again(self, item: int, part: str) -> Again:
+        """Sample it again."""
         record = self.store.record(item)
         assert isinstance(record, Record)
         certificate, opened = Certificate(record, smoothed_map(self.store, item)), self.opener(record.subject)
@@ -129,7 +133,7 @@ class _Certificates(Checking):
 
 def check_run(
     path: Path,
-    checking: type[Checking] = _Certificates,
+    checking: type[Checking] = CheckedCertificates,
     *,
     resample: int = 0,
     opener: Opener | None = None,

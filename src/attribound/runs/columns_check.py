@@ -10,8 +10,8 @@ from attribound.data import Dataset
 from attribound.errors import AttriboundError
 from attribound.forests import TreeShap
 from attribound.runs.check import Checking, RunCheck
-from attribound.runs.columns_proved import prove_columns
 from attribound.runs.job import cells_of
+from attribound.runs.proving import prove_columns
 from attribound.tolerances.columns.again import search_again
 from attribound.tolerances.columns.asker import row_hash
 from attribound.tolerances.columns.record import PART, ColumnsRecord
@@ -29,7 +29,7 @@ class CheckedColumns(Checking):
     def all(self, found: RunCheck) -> list[tuple[int, str]]:
         """Each row is a record."""
         fine = list[tuple[int, str]]()
-        for one in prove_columns(self.store.columns(), self.store.config):
+        for one in prove_columns(self.store):
             found.records += 1
             if isinstance(one, Failure):
                 continue

@@ -7,18 +7,24 @@ from typing import Any
 import msgspec
 
 from attribound.certificates.record import Failure
-from attribound.runs.columns_proved import ProvedColumns, prove_columns
+from attribound.runs.proving import Proved, prove_columns
 from attribound.runs.store import Store
 from attribound.tolerances.columns.record import ColumnsRecord, Kept
 from attribound.tolerances.columns.words import nearest, size_text
 
+Table = tuple[str, list[str], Iterator[list[str]]]
+"""How columns are aligned, their heads, and the rows."""
 _INTERNAL = ("asked", "subject", "versions", "names", "row", "contributions", "units", "parts", "format", "seal", "tie")
 _NAMED = 4
 """How many reasons a slim table names."""
 
 
-def column_rows(one: ProvedColumns | Failure) -> dict[str, Any]:
-    """One record by names of columns; only what is proved."""
+def column_rows(store: Store) -> Iterator[dict[str, Any]]:
+    """Records by names of columns; only what is proved."""
+    return map(_row, prove_columns(store))
+
+
+def _row(one: Proved[ColumnsRecord] | Failure) -> dict[str, Any]:
     if isinstance(one, Failure):
         return {key: value for key, value in msgspec.to_builtins(one).items() if key not in _INTERNAL}
     record = one.record
@@ -66,18 +72,18 @@ def slim(record: dict[str, Any]) -> dict[str, Any]:
     return {key: record[key] for key in keys} | {"reasons": reasons, "statements": said}
 
 
-def latex(store: Store) -> Iterator[str]:
-    """A booktabs table: a row of the table with its first reason, how far it holds, and the nearest change."""
-    yield "\\begin{tabular}{rllll}\n\\toprule\n"
-    yield "row & first reason & holds up to & exact & nearest change \\\\\n\\midrule\n"
-    for one in prove_columns(store.columns(), store.config):
+def table(store: Store) -> Table:
+    """For LaTeX: rows with their first reason, how far it holds, and the nearest change."""
+
+    def row(one: Proved[ColumnsRecord] | Failure) -> list[str]:
         if isinstance(one, Failure):
-            yield f"{_plain(one.input or str(one.item))} & error & & & \\\\\n"
-            continue
+            return [_plain(one.input or str(one.item)), "error"]
         record, part = one.record, one.record.together
         cells = [record.reasons[0], size_text(record, part), "yes" if part.exact else "at least", nearest(record, part)]
-        yield " & ".join([_plain(record.subject.input or str(record.item)), *map(_plain, cells)]) + " \\\\\n"
-    yield "\\bottomrule\n\\end{tabular}\n"
+        return [*map(_plain, [record.subject.input or str(record.item), *cells])]
+
+    heads = ["row", "first reason", "holds up to", "exact", "nearest change"]
+    return "rllll", heads, map(row, prove_columns(store))
 
 
 def _plain(text: str) -> str:

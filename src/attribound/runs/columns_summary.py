@@ -8,8 +8,8 @@ from typing import Any, final
 from attribound.certificates.record import Failure
 from attribound.certificates.subject import called
 from attribound.rounding import lower_quantile, percent, round_down
-from attribound.runs.columns_proved import prove_columns
 from attribound.runs.config import RunConfig
+from attribound.runs.proving import prove_columns
 from attribound.runs.store import Store
 from attribound.tolerances.columns.record import Asked, ColumnsRecord
 from attribound.tolerances.columns.words import together
@@ -139,7 +139,7 @@ def summarise_columns(store: Store) -> ColumnsSummary:
     places, first = list[PlaceSummary](), Counter[str]()
     fragile, messages, doubtful = list[ColumnsRecord](), list[dict[str, Any]](), dict[str, str]()
     rows, errors, seconds = 0, 0, 0.0
-    for one in prove_columns(store.columns(), store.config):
+    for one in prove_columns(store):
         record = one if isinstance(one, Failure) else one.record
         rows, seconds = rows + 1, seconds + record.seconds
         if isinstance(one, Failure):

@@ -1,105 +1,78 @@
 """Two runs over the same inputs: how far did each explanation move, proved from both records."""
 
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, final
 
 from attribound import checks as check
 from attribound.bounds.drift import cosine_interval
 from attribound.certificates.record import shown_claims
-from attribound.certificates.subject import paired
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, round_down, round_up
-from attribound.runs.config import RunConfig
+from attribound.runs.compared import ComparedRuns, PairedRecords, in_pairs, names_of
 from attribound.runs.proved import ProvedRecord
 from attribound.runs.sides import Maps, Side, checked
 from attribound.runs.store import Store
 
-Drift = Literal["unchanged", "changed", "undecided", "unknown"]
-VERDICTS: tuple[Drift, ...] = ("changed", "undecided", "unknown", "unchanged")
+_ORDER = ("changed", "undecided", "unknown", "unchanged")
 """What changed comes first, because readers look for it."""
 
 
 @final
-@dataclass(frozen=True)
-class Pair:
+@dataclass(frozen=True, kw_only=True)
+class Pair(PairedRecords):
     """One input of both runs.
 
     Attributes:
-        items: its number in each run.
         label: its class, if it has one.
         targets: the class that each run explains.
         interval: proved bounds on the cosine of the two exact smoothed maps; None if there are none.
-        verdict: against the cosine asked for.
         reason: why there is no interval.
         alpha: the interval is false with probability at most this.
         epsilons: by cosine, the largest epsilon that each run certifies; 0.0 where its record certifies nothing.
         void: why each run's record certifies nothing, whatever it states; empty if it counts.
-        input: what people call the input; empty if it has no name.
     """
 
-    items: tuple[int, int]
     label: int | None
     targets: tuple[int, int]
     interval: tuple[float, float] | None
-    verdict: Drift
     reason: str
     alpha: float
     epsilons: dict[str, tuple[float, float]]
     void: tuple[str, str]
-    input: str = ""
-
-    @property
-    def number(self) -> str:
-        """The input's number, or its two, and its name if it has one."""
-        return paired(self.items, self.input)
 
     @property
     def shown(self) -> str:
         """The interval, rounded outwards."""
         return "-" if self.interval is None else f"{round_down(self.interval[0], 3)} to {round_up(self.interval[1], 3)}"
 
-    def row(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return dict(vars(self))
-
 
 @final
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, kw_only=True)
+class Comparison(ComparedRuns[Pair]):
     """Two runs, input by input.
 
     Attributes:
-        names: the runs.
-        configs: what was run.
         cosine: unchanged if the cosine is provably at least this, changed if it is provably below.
-        pairs: inputs that both runs have a record of.
         only: how many records each run has that the other has not; failures count here.
         classes: names of the classes.
         claims: what authors state about limits that they say they proved.
     """
 
-    names: tuple[str, str]
-    configs: tuple[RunConfig, RunConfig]
+    verdicts = ("unchanged", "changed", "undecided", "unknown")
+
     cosine: float
-    pairs: Sequence[Pair]
     only: tuple[int, int]
     classes: list[str]
     claims: Sequence[str] = ()
 
     @property
-    def counts(self) -> dict[str, int]:
-        """Pairs by verdict."""
-        counts = Counter(pair.verdict for pair in self.pairs)
-        return {verdict: counts[verdict] for verdict in ("unchanged", "changed", "undecided", "unknown")}
-
-    @property
-    def differences(self) -> str:
-        """What the runs do differently, from the first to the second."""
-        return self.configs[0].difference(self.configs[1]) or "nothing that their configurations name"
+    def ordered(self) -> list[Pair]:
+        """What changed first, the largest changes in front."""
+        return sorted(self.pairs, key=lambda pair: (_ORDER.index(pair.verdict), pair.interval or (2.0, 2.0)))
 
     @property
     def medians(self) -> dict[str, tuple[float, float]]:
@@ -154,14 +127,10 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
-            "runs": list(self.names),
+            **super().to_json(),
             "cosine": self.cosine,
-            "counts": self.counts,
             "only": list(self.only),
-            "differences": self.differences,
             "median_max_epsilon": {key: list(both) for key, both in self.medians.items()},
-            "sentences": self.sentences,
-            "pairs": [pair.row() for pair in self.pairs],
         }
 
 
@@ -172,28 +141,30 @@ def compare(first: Path, second: Path, cosine: float = 0.9) -> Comparison:
         configs = store.config, other.config
         shared = [exact_text(one) for one in configs[0].cosines if one in configs[1].cosines]
         maps = Maps(store), Maps(other)
-        waiting: dict[str, deque[Side]] = defaultdict(deque)
-        mine, theirs, pairs, claims = 0, 0, list[Pair](), dict[str, None]()
-        for one in checked(other):
-            theirs += 1
-            if isinstance(one, ProvedRecord):
-                waiting[one.record.input_sha256].append(Side.of(one, shared))
-        for one in checked(store):
-            mine += 1
-            if isinstance(one, ProvedRecord) and waiting.get(one.record.input_sha256):
-                both = Side.of(one, shared), waiting[one.record.input_sha256].popleft()
-                pairs.append(_pair(both, maps, wanted, shared))
-                claims |= dict.fromkeys(filter(None, (side.claim for side in both)))
-        names = _names(store.recall("classes")) or _names(other.recall("classes"))
+        pairs, claims = list[Pair](), dict[str, None]()
+        for both in in_pairs(_sides(store, shared), _sides(other, shared)):
+            pairs.append(_pair(both, maps, wanted, shared))
+            claims |= dict.fromkeys(filter(None, (side.claim for side in both)))
+        classes = store.names("classes") or other.names("classes")
+        mine, theirs = len(store.done()), len(other.done())
     if not pairs:
         raise StoredDataError(f"{first} and {second} have no input in common: no hash of an input is in both")
-    names_of = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    only = mine - len(pairs), theirs - len(pairs)
-    return Comparison(names_of, configs, wanted, pairs, only, names, shown_claims(claims))
+    return Comparison(
+        names=names_of(first, second),
+        configs=configs,
+        pairs=pairs,
+        cosine=wanted,
+        only=(mine - len(pairs), theirs - len(pairs)),
+        classes=classes,
+        claims=shown_claims(claims),
+    )
 
 
-def _names(stored: Any) -> list[str]:
-    return [str(name) for name in stored] if isinstance(stored, list) else []
+def _sides(store: Store, cosines: Sequence[str]) -> Iterator[tuple[str, Side]]:
+    """By input, what is needed of each record that is no failure."""
+    for one in checked(store):
+        if isinstance(one, ProvedRecord):
+            yield one.record.input_sha256, Side.of(one, cosines)
 
 
 def _pair(both: tuple[Side, Side], kept: tuple[Maps, Maps], cosine: float, shared: Sequence[str]) -> Pair:
@@ -223,14 +194,9 @@ def _pair(both: tuple[Side, Side], kept: tuple[Maps, Maps], cosine: float, share
     )
 
 
-def _verdict(interval: tuple[float, float] | None, cosine: float) -> Drift:
+def _verdict(interval: tuple[float, float] | None, cosine: float) -> str:
     if interval is None:
         return "unknown"
     if interval[0] >= cosine:
         return "unchanged"
     return "changed" if interval[1] < cosine else "undecided"
-
-
-def in_order(pairs: Sequence[Pair]) -> Iterator[Pair]:
-    """What changed first, the largest changes in front."""
-    return iter(sorted(pairs, key=lambda pair: (VERDICTS.index(pair.verdict), pair.interval or (2.0, 2.0))))

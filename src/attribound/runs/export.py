@@ -17,10 +17,10 @@ from attribound.errors import ArgumentError, AttriboundError
 from attribound.files import write_whole
 from attribound.rounding import exact_text, round_down
 from attribound.runs import columns_export
-from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.proving import Proved, prove_tolerances
+from attribound.runs.records import input_of
 from attribound.runs.store import Store
-from attribound.runs.tolerance_proved import prove_tolerances
 from attribound.sanitise import visible
 from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.words import interval_text, proof_text
@@ -33,31 +33,30 @@ _DETAILS = frozenset(
 )
 """What a run says of all records alike, hashes, and what only a check needs: left out of a table for people."""
 
-
+Table = columns_export.Table
 Rows = Callable[[Store], Iterator[dict[str, Any]]]
 
 
-def export(store: Store, kind: str, out: Path | None, rows: Rows | None = None) -> Iterator[str]:
+def export(store: Store, kind: str, out: Path | None, rows: Rows) -> Iterator[str]:
     """Write a run's records to a file, or yield them as text, piece by piece, where `out` is None.
 
     Args:
         store: the run.
         kind: one of FORMATS.
         out: the file.
-        rows: makes rows of the run's records; default: those of certificates.
+        rows: makes rows of the run's records.
     """
     if kind not in _WRITERS:
         raise ArgumentError(f"expected --format {', '.join(_WRITERS)}, got {kind!r}")
-    made = rows or public_records
     if kind != "parquet":
-        pieces = _WRITERS[kind](store, made)
+        pieces = _WRITERS[kind](store, rows)
         if out is None:
             return pieces
         write_whole(out, (piece.encode() for piece in pieces))
     elif out is None:
         raise ArgumentError("expected --out FILE for parquet, which is not text")
     else:
-        _parquet(store, out, made)
+        _parquet(store, out, rows)
     return iter(())
 
 
@@ -68,12 +67,22 @@ def public_records(store: Store) -> Iterator[dict[str, Any]]:
         yield public_record(one, findings)
 
 
+def tolerance_rows(store: Store) -> Iterator[dict[str, Any]]:
+    """Tolerances, one per input and change; only intervals that are proved."""
+    for one in prove_tolerances(store):
+        yield _shown(one)
+
+
 def public_record(one: ProvedRecord | Failure, findings: Mapping[int, Finding]) -> dict[str, Any]:
     """One record as the contract names its keys, with what attacks found."""
+    finding = findings.get(one.item if isinstance(one, Failure) else one.record.item)
+    return _shown(one, attack=None if finding is None else finding.row())
+
+
+def _shown(one: ProvedRecord | Proved[ToleranceRecord] | Failure, **more: Any) -> dict[str, Any]:
     record, doubts = (one, ()) if isinstance(one, Failure) else (one.record, one.doubts)
     shown = {key: value for key, value in msgspec.to_builtins(record).items() if key not in _INTERNAL}
-    finding = findings.get(record.item)
-    return shown | {"attack": None if finding is None else finding.row(), "doubts": "; ".join(doubts) or None}
+    return shown | more | {"doubts": "; ".join(doubts) or None}
 
 
 def slim(record: dict[str, Any]) -> dict[str, Any]:
@@ -138,56 +147,56 @@ def _harmless(text: str) -> str:
 
 
 def _latex(store: Store, rows: Rows) -> Iterator[str]:
-    """A booktabs table of what each input was certified for, or of how far each change is proved."""
-    if store.config.columns is not None:
-        return columns_export.latex(store)
-    return _latex_reaches(store) if store.config.kind == "tolerance" else _latex_certificates(store)
-
-
-def _latex_certificates(store: Store) -> Iterator[str]:
-    config = store.config
-    heads = [rf"$\varepsilon$ at {cosine:g}" for cosine in config.cosines]
-    yield rf"\begin{{tabular}}{{lrrl{'r' * len(heads)}}}" + "\n\\toprule\n"
-    yield " & ".join(["input", "label", "class", "status", *heads]) + " \\\\\n\\midrule\n"
-    for one in prove_all(store):
-        yield _latex_row(one, config) + "\n"
+    """A booktabs table of what each input was certified for, of how far each change is proved, or of first reasons."""
+    alignment, heads, body = _TABLES[store.config.kind](store)
+    yield f"\\begin{{tabular}}{{{alignment}}}\n\\toprule\n{' & '.join(heads)} \\\\\n\\midrule\n"
+    for cells in body:
+        yield " & ".join(cells + [""] * (len(heads) - len(cells))) + " \\\\\n"
     yield "\\bottomrule\n\\end{tabular}\n"
 
 
-def _latex_reaches(store: Store) -> Iterator[str]:
+def _certificates(store: Store) -> Table:
+    cosines = store.config.cosines
+
+    def row(one: ProvedRecord | Failure) -> list[str]:
+        record = one if isinstance(one, Failure) else one.record
+        cells = [_name(record), "" if record.label is None else str(record.label)]
+        if isinstance(record, Failure):
+            return [*cells, "", "error"]
+        epsilons = [round_down(record.max_epsilon.get(exact_text(cosine), 0.0), 3) for cosine in cosines]
+        return [*cells, str(record.prediction), _plain(record.status), *epsilons]
+
+    heads = ["input", "label", "class", "status", *(rf"$\varepsilon$ at {cosine:g}" for cosine in cosines)]
+    return f"lrrl{'r' * len(cosines)}", heads, map(row, prove_all(store))
+
+
+def _reaches(store: Store) -> Table:
     """One row per input and change, intervals rounded inward."""
-    config = store.config
-    heads = ["input", "change", "unit", *(f"cosine {cosine:g}" for cosine in config.cosines), "class stays", "proof"]
-    yield rf"\begin{{tabular}}{{lll{'r' * (len(heads) - 4)}l}}" + "\n\\toprule\n"
-    yield " & ".join(heads) + " \\\\\n\\midrule\n"
-    for one in prove_tolerances(store.tolerances(), config):
+    cosines = store.config.cosines
+
+    def row(one: Proved[ToleranceRecord] | Failure) -> list[str]:
         record = one if isinstance(one, Failure) else one.record
         cells = [_name(record), _plain(record.part)]
         if isinstance(record, Failure):
-            cells += ["", *[""] * (len(heads) - 4), "error"]
-        else:
-            known = [record.reaches.get(exact_text(cosine)) for cosine in config.cosines]
-            intervals = [interval_text(interval) for interval in (*known, record.class_reach)]
-            cells += [_plain(record.change.unit), *intervals, _plain(proof_text(record))]
-        yield " & ".join(cells) + " \\\\\n"
-    yield "\\bottomrule\n\\end{tabular}\n"
+            return [*cells, *[""] * (len(cosines) + 2), "error"]
+        known = [record.reaches.get(exact_text(cosine)) for cosine in cosines]
+        intervals = [interval_text(interval) for interval in (*known, record.class_reach)]
+        return [*cells, _plain(record.change.unit), *intervals, _plain(proof_text(record))]
+
+    heads = ["input", "change", "unit", *(f"cosine {cosine:g}" for cosine in cosines), "class stays", "proof"]
+    return f"lll{'r' * (len(cosines) + 1)}l", heads, map(row, prove_tolerances(store))
 
 
-def _latex_row(one: ProvedRecord | Failure, config: RunConfig) -> str:
-    record = one if isinstance(one, Failure) else one.record
-    cells = [_name(record), "" if record.label is None else str(record.label)]
-    if isinstance(record, Record):
-        cells += [str(record.prediction), _plain(record.status)]
-        cells += [round_down(record.max_epsilon.get(exact_text(cosine), 0.0), 3) for cosine in config.cosines]
-    else:
-        cells += ["", "error", *[""] * len(config.cosines)]
-    return " & ".join(cells) + r" \\"
+_TABLES: dict[str, Callable[[Store], Table]] = {
+    "certify": _certificates,
+    "tolerance": _reaches,
+    "columns": columns_export.table,
+}
 
 
 def _name(record: Record | ToleranceRecord | Failure) -> str:
     """What people call the input; its number if it has no name."""
-    name = record.input if isinstance(record, Failure) else record.subject.input
-    return _plain(name or record.item)
+    return _plain(input_of(record) or record.item)
 
 
 def _plain(text: Any) -> str:

@@ -3,52 +3,79 @@
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, final
 
 from attribound import checks as check
 from attribound.bounds.gate import false_most, share_lower
 from attribound.certificates.explain import FIDELITY, unfaithful
-from attribound.certificates.record import Failure, shown_claims
+from attribound.certificates.record import Failure, Record, shown_claims
 from attribound.certificates.subject import called
 from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs import remarks
 from attribound.runs.config import RunConfig
 from attribound.runs.proved import ProvedRecord, prove_all
-from attribound.runs.records import Stored, input_of
 from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
-from attribound.tolerances.columns.record import ColumnsRecord
 
+S = TypeVar("S")
 Outcome = Literal["certified", "uncertified", "unfaithful", "assumed", "doubtful", "violated", "error", "missing"]
 _NAMED = 3
 """How many inputs that are not certified are named on the console."""
 
 
-class Confident(ABC):
-    """What gates ask for, with a confidence in what is said about the share."""
+@dataclass(frozen=True, kw_only=True)
+class Demand(ABC, Generic[S]):
+    """What a gate asks of every input of a run, and of how many of them; one class for each kind of run.
 
-    cosine: float
+    Attributes:
+        share: the share of all inputs of which it must be proved.
+        confidence: probability with which what is said about the share holds.
+        population: whether the share that is *proved* for the population must reach `share`, not only the one counted.
+        cosine: the cosine that explanations must keep.
+        fidelity: the least cosine of the map shown and the plain map; inputs below it do not count. 0: all count.
+    """
+
+    maps: ClassVar[str] = "plain"
+    """The stored maps that the chance level is about."""
+
     share: float
-    confidence: float
-    population: bool
-    fidelity: float
-
-    @property
-    @abstractmethod
-    def words(self) -> str:
-        """In words."""
+    confidence: float = 0.95
+    population: bool = False
+    cosine: float = 0.0
+    fidelity: float = FIDELITY
 
     def __post_init__(self) -> None:
         check.fraction("cosine", self.cosine)
         check.fraction("share", self.share)
         check.alpha(self.confidence, "confidence")
         check.fraction("fidelity", self.fidelity)
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """In words."""
+
+    @abstractmethod
+    def proved(self, store: Store) -> Iterator[S | Failure]:
+        """The records that answer it, one per input."""
+
+    @abstractmethod
+    def short_of(self, one: S) -> str:
+        """Why what a record proves is not enough; empty if it is."""
+
+    @abstractmethod
+    def fitted(self, store: Store) -> Self:
+        """The same in the run's words; an error if the run cannot answer it."""
+
+    def violated(self, store: Store) -> dict[int, str]:
+        """By item, what an attack broke."""
+        return {}
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -65,37 +92,6 @@ class Confident(ABC):
     def sure(self) -> str:
         """The confidence in percent, exactly."""
         return f"{(100 * Decimal(repr(self.confidence))).normalize():f} %"
-
-
-@final
-@dataclass(frozen=True)
-class Asked(Confident):
-    """What a gate asks for.
-
-    Attributes:
-        cosine: the cosine that explanations must keep.
-        epsilon: under every change up to this size.
-        share: the share of all inputs of which this must be certified.
-        confidence: probability with which what is said about the share holds.
-        population: whether the share that is *proved* for the population must reach `share`, not only the one counted.
-        fidelity: the least cosine of the smoothed and the plain map; inputs below it do not count. 0: all count.
-    """
-
-    cosine: float
-    epsilon: float
-    share: float
-    confidence: float = 0.95
-    population: bool = False
-    fidelity: float = FIDELITY
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check.non_negative("epsilon", self.epsilon)
-
-    @property
-    def words(self) -> str:
-        """In words."""
-        return f"cosine {exact_text(self.cosine)} at epsilon {exact_text(self.epsilon)}"
 
 
 @final
@@ -135,7 +131,7 @@ class Gate:
 
     name: str
     config: RunConfig
-    asked: Confident
+    asked: Demand[Any]
     cases: Sequence[GatedInput]
     missing: int
     alpha: float
@@ -257,80 +253,97 @@ class Gate:
         }
 
 
-@dataclass
-class Judging:
-    """What a gate has seen of a run so far."""
-
-    alpha: float
-    cases: list[GatedInput] = field(default_factory=list)
-    fidelities: list[float] = field(default_factory=list)
-    inputs: list[str] = field(default_factory=list)
-    claims: dict[str, None] = field(default_factory=dict)
-
-    def take(self, case: GatedInput, record: Stored) -> None:
-        """Keep a case, and what counts for all inputs together."""
-        name = input_of(record)
-        self.cases.append(case if case.input == name else replace(case, input=name))
-        if isinstance(record, Failure):
-            return
-        self.inputs.append(record.input_sha256)
-        if not isinstance(record, ColumnsRecord):  # those are exact, about the plain values
-            self.alpha = max(self.alpha, record.alpha)
-            self.fidelities += [] if record.fidelity is None else [record.fidelity]
-
-    def gate(self, store: Store, asked: Confident, *, maps: str) -> Gate:
-        """The outcome; `maps` are the stored ones that the chance level is about."""
-        config, wanted = store.config, store.recall("inputs")
+def judge(path: Path, asked: Demand[Any]) -> Gate:
+    """Ask of every input of a run whether enough is proved; what is doubtful in any way is not."""
+    with Store.read_any(path) as store:
+        config, wanted, asked = store.config, store.recall("inputs"), asked.fitted(store)
+        violated, cases, inputs = asked.violated(store), list[GatedInput](), list[str]()
+        fidelities, claims = list[float](), dict[str, None]()
+        alpha = config.alpha if config.kind == "certify" else 0.0
+        for one in asked.proved(store):
+            cases.append(_case(one, asked, violated))
+            if isinstance(one, Failure):
+                continue
+            inputs.append(one.record.input_sha256)
+            alpha = max(alpha, one.record.alpha)
+            fidelities += [] if one.record.fidelity is None else [one.record.fidelity]
+            if isinstance(one.record, Record) and one.record.bound.claim:
+                claims[one.record.bound.claim] = None
         # What a run says of itself can be lowered as easily as records are deleted: its configuration counts too.
         expected = max(wanted if isinstance(wanted, int) else 0, config.items or 0)
-        if not self.cases and not expected:
-            raise StoredDataError(f"{store.path} has no records, so there is nothing to judge")
+        if not cases and not expected:
+            raise StoredDataError(f"{path} has no records, so there is nothing to judge")
         return Gate(
-            name=store.path.name,
+            name=path.name,
             config=config,
             asked=asked,
-            cases=self.cases,
-            missing=max(expected - len(self.cases), 0),
-            alpha=self.alpha,
-            chance=chance_level(store, name=maps),
-            fidelity=lower_quantile(self.fidelities, 0.5) if self.fidelities else None,
-            repeated=len(self.inputs) - len(set(self.inputs)),
-            claims=shown_claims(self.claims),
+            cases=cases,
+            missing=max(expected - len(cases), 0),
+            alpha=alpha,
+            chance=chance_level(store, name=asked.maps),
+            fidelity=lower_quantile(fidelities, 0.5) if fidelities else None,
+            repeated=len(inputs) - len(set(inputs)),
+            claims=shown_claims(claims),
         )
 
 
-def judge(path: Path, asked: Asked) -> Gate:
-    """Ask of every input of a run whether it is certified; what is doubtful in any way is not."""
-    with Store.read(path) as store:
-        violated = {one.item for one in store.findings().values() if one.violated}
-        judging = Judging(store.config.alpha)
-        for one in prove_all(store, asked.epsilon):
-            judging.take(_case(one, asked, violated), one if isinstance(one, Failure) else one.record)
-            if not isinstance(one, Failure):
-                judging.claims |= dict.fromkeys(filter(None, [one.record.bound.claim]))
-        return judging.gate(store, asked, maps="smoothed")
-
-
-def _case(one: ProvedRecord | Failure, asked: Asked, violated: set[int]) -> GatedInput:
+def _case(one: Any, asked: Demand[Any], violated: Mapping[int, str]) -> GatedInput:
     if isinstance(one, Failure):
         return GatedInput(one.item, "error", one.message, one.seconds, one.input)
-    record, reached = one.record, one.reached
-    assert reached is not None
+    record, short = one.record, asked.short_of(one)
+    outcome: Outcome = "certified"
+    reason = ""
     if record.item in violated:
-        outcome, reason = "violated", "an attack turned the explanation further than certified"
+        outcome, reason = "violated", violated[record.item]
     elif one.doubts:
         outcome, reason = "doubtful", "; ".join(one.doubts)
-    elif reached < asked.cosine:
-        outcome, reason = "uncertified", _short_of(reached, asked)
-    elif record.bound.kind == "assumed":
+    elif short:
+        outcome, reason = "uncertified", short
+    elif (record.bound.kind if isinstance(record, Record) else record.proof) == "assumed":
         outcome, reason = "assumed", "the limit is ASSUMED: this is not a certificate"
     elif warning := unfaithful(record.fidelity, asked.fidelity):
         outcome, reason = "unfaithful", warning
-    else:
-        outcome, reason = "certified", ""
-    return GatedInput(record.item, outcome, reason, record.seconds, record.subject.input)  # type: ignore[arg-type]
+    return GatedInput(record.item, outcome, reason, record.seconds, record.subject.input)
 
 
-def _short_of(reached: float, asked: Asked) -> str:
-    known = f"only cosine {round_down(reached)} is" if reached > 0 else "nothing is"
-    return f"{known} certified at epsilon {exact_text(asked.epsilon)}, asked for: {exact_text(asked.cosine)}"
+@final
+@dataclass(frozen=True, kw_only=True)
+class Asked(Demand[ProvedRecord]):
+    """What a gate asks of certificates: a cosine under every change up to the size `epsilon`."""
+
+    maps = "smoothed"
+
+    cosine: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.non_negative("epsilon", self.epsilon)
+
+    @property
+    def words(self) -> str:
+        """In words."""
+        return f"cosine {exact_text(self.cosine)} at epsilon {exact_text(self.epsilon)}"
+
+    def fitted(self, store: Store) -> "Asked":
+        """As it is."""
+        store.check_certificates()
+        return self
+
+    def proved(self, store: Store) -> Iterator[ProvedRecord | Failure]:
+        """All records."""
+        return prove_all(store, self.epsilon)
+
+    def short_of(self, one: ProvedRecord) -> str:
+        """The cosine that is certified instead."""
+        reached = one.reached
+        assert reached is not None
+        if reached >= self.cosine:
+            return ""
+        known = f"only cosine {round_down(reached)} is" if reached > 0 else "nothing is"
+        return f"{known} certified at epsilon {exact_text(self.epsilon)}, asked for: {exact_text(self.cosine)}"
+
+    def violated(self, store: Store) -> dict[int, str]:
+        """Certificates that an attack broke."""
+        why = "an attack turned the explanation further than certified"
+        return {one.item: why for one in store.findings().values() if one.violated}

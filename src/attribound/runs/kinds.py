@@ -1,111 +1,69 @@
-"""What can be asked of each kind of run. Reading needs no torch; what does is imported when it is asked for."""
+"""What can be asked of each kind of run; reading needs no torch."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-import msgspec
-
-from attribound.certificates.record import Failure
 from attribound.errors import StoredDataError
-from attribound.runs.columns_compare import ColumnsComparison, compare_columns
+from attribound.runs.columns_compare import compare_columns
 from attribound.runs.columns_export import column_rows
-from attribound.runs.columns_proved import prove_columns
 from attribound.runs.columns_summary import ColumnsSummary, summarise_columns
-from attribound.runs.compare import Comparison, compare
-from attribound.runs.export import public_records
+from attribound.runs.compare import compare
+from attribound.runs.compared import ComparedRuns
+from attribound.runs.export import public_records, tolerance_rows
 from attribound.runs.store import Store
 from attribound.runs.summary import Summary, summarise
-from attribound.runs.tolerance_compare import ReachComparison, compare_tolerances
-from attribound.runs.tolerance_proved import prove_tolerances
+from attribound.runs.tolerance_compare import compare_tolerances
 from attribound.runs.tolerance_summary import ToleranceSummary, summarise_tolerances
 
 if TYPE_CHECKING:
     from attribound.certification.reopen import Opener
     from attribound.runs.check import RunCheck
 
-Progress = Callable[[int, int], None]
 
+@final
+@dataclass(frozen=True)
+class Kind:
+    """One kind of run.
 
-class Kind(ABC):
-    """One kind of run."""
+    Attributes:
+        summarise: the run in numbers.
+        rows: records for other people's formats; only what is proved.
+        compare: two runs over the same inputs, at a cosine where that matters.
+        checking: the class that derives records anew, which needs torch.
+    """
 
-    @abstractmethod
-    def summarise(self, store: Store) -> Summary | ToleranceSummary | ColumnsSummary:
-        """The run in numbers."""
+    summarise: Callable[[Store], Summary | ToleranceSummary | ColumnsSummary]
+    rows: Callable[[Store], Iterator[dict[str, Any]]]
+    compare: Callable[[Path, Path, float], ComparedRuns[Any]]
+    checking: str
 
-    @abstractmethod
-    def rows(self, store: Store) -> Iterator[dict[str, Any]]:
-        """Records for other people's formats; only what is proved."""
-
-    @abstractmethod
-    def check(self, path: Path, resample: int, opener: "Opener", progress: Progress) -> "RunCheck":
+    def check(self, path: Path, resample: int, opener: "Opener", progress: Callable[[int, int], None]) -> "RunCheck":
         """Derive every number anew, and make some records again."""
-
-    @abstractmethod
-    def compare(self, first: Path, second: Path, cosine: float) -> Comparison | ReachComparison | ColumnsComparison:
-        """Two runs over the same inputs."""
-
-
-@final
-class _Certificates(Kind):
-    def summarise(self, store: Store) -> Summary:
-        return summarise(store)
-
-    def rows(self, store: Store) -> Iterator[dict[str, Any]]:
-        return public_records(store)
-
-    def check(self, path: Path, resample: int, opener: "Opener", progress: Progress) -> "RunCheck":
         from attribound.runs.check import check_run
 
-        return check_run(path, resample=resample, opener=opener, progress=progress)
-
-    def compare(self, first: Path, second: Path, cosine: float) -> Comparison:
-        return compare(first, second, cosine)
-
-
-@final
-class _Tolerances(Kind):
-    def summarise(self, store: Store) -> ToleranceSummary:
-        return summarise_tolerances(store)
-
-    def rows(self, store: Store) -> Iterator[dict[str, Any]]:
-        for one in prove_tolerances(store.tolerances(), store.config):
-            record, doubts = (one, ()) if isinstance(one, Failure) else (one.record, one.doubts)
-            shown = {k: v for k, v in msgspec.to_builtins(record).items() if k not in ("facts", "format", "seal")}
-            yield shown | {"doubts": "; ".join(doubts) or None}
-
-    def check(self, path: Path, resample: int, opener: "Opener", progress: Progress) -> "RunCheck":
-        from attribound.runs.check import check_run
-        from attribound.runs.tolerance_check import CheckedTolerances
-
-        return check_run(path, CheckedTolerances, resample=resample, opener=opener, progress=progress)
-
-    def compare(self, first: Path, second: Path, cosine: float) -> ReachComparison:
-        return compare_tolerances(first, second)
+        module, _, name = self.checking.partition(":")
+        checking = getattr(import_module(f"attribound.runs.{module}"), name)
+        return check_run(path, checking, resample=resample, opener=opener, progress=progress)
 
 
-@final
-class _Columns(Kind):
-    def summarise(self, store: Store) -> ColumnsSummary:
-        return summarise_columns(store)
-
-    def rows(self, store: Store) -> Iterator[dict[str, Any]]:
-        for one in prove_columns(store.columns(), store.config):
-            yield column_rows(one)
-
-    def check(self, path: Path, resample: int, opener: "Opener", progress: Progress) -> "RunCheck":
-        from attribound.runs.check import check_run
-        from attribound.runs.columns_check import CheckedColumns
-
-        return check_run(path, CheckedColumns, resample=resample, opener=opener, progress=progress)
-
-    def compare(self, first: Path, second: Path, cosine: float) -> ColumnsComparison:
-        return compare_columns(first, second)
-
-
-_KINDS: dict[str, Kind] = {"certify": _Certificates(), "tolerance": _Tolerances(), "columns": _Columns()}
+_KINDS = {
+    "certify": Kind(summarise, public_records, compare, "check:CheckedCertificates"),
+    "tolerance": Kind(
+        summarise_tolerances,
+        tolerance_rows,
+        lambda first, second, cosine: compare_tolerances(first, second),
+        "tolerance_check:CheckedTolerances",
+    ),
+    "columns": Kind(
+        summarise_columns,
+        column_rows,
+        lambda first, second, cosine: compare_columns(first, second),
+        "columns_check:CheckedColumns",
+    ),
+}
 
 
 def kind_of(*paths: Path) -> Kind:

@@ -97,15 +97,19 @@ class Store:
         """Open a run of certificates for reading only; it may be running."""
         store = cls.read_any(path)
         try:
-            if store.config.kind != "certify":
-                raise StoredDataError(
-                    f"{path} is a run of tolerances, and this is about certificates: show, export, verify, gate "
-                    "--change and compare read it"
-                )
+            store.check_certificates()
         except BaseException:
             store.close()
             raise
         return store
+
+    def check_certificates(self) -> None:
+        """Raise if this is a run of another kind."""
+        if self.config.kind != "certify":
+            raise StoredDataError(
+                f"{self.path} is a run of tolerances, and this is about certificates: show, export, verify, gate "
+                "--change and compare read it"
+            )
 
     @classmethod
     def read_any(cls, path: Path) -> "Store":
@@ -226,6 +230,11 @@ class Store:
         """A remembered fact, or None."""
         return self._get(key)
 
+    def names(self, key: str) -> list[str]:
+        """Remembered names, of "classes" or "features"; may be none."""
+        stored = self._get(key)
+        return [str(name) for name in stored] if isinstance(stored, list) else []
+
     def done(self) -> set[int]:
         """The inputs that have a record."""
         return {int(item) for (item,) in self._select("SELECT item FROM records")}
@@ -249,15 +258,7 @@ class Store:
                 raise StoredDataError(f"{self.path} holds a tolerance among its certificates (item {item})")
             yield self._in_place(item, part, parse(text, f"item {item} of {self.path}"))
 
-    def tolerances(self) -> Iterator[ToleranceRecord | Failure]:
-        """All records of a run of tolerances."""
-        yield from self._only(ToleranceRecord)
-
-    def columns(self) -> Iterator[ColumnsRecord | Failure]:
-        """All records of a run of column tolerances."""
-        yield from self._only(ColumnsRecord)
-
-    def _only(self, kind: type[_Kind]) -> Iterator[_Kind | Failure]:
+    def only(self, kind: type[_Kind]) -> Iterator[_Kind | Failure]:
         """All records, if they are of one kind or failures."""
         for one in self.stored():
             if not isinstance(one, (kind, Failure)):

@@ -6,7 +6,7 @@ from typing import final
 from attribound.certificates.record import Failure
 from attribound.certification.again import Again
 from attribound.runs.check import Checking, RunCheck, repeated
-from attribound.runs.tolerance_proved import prove_tolerances
+from attribound.runs.proving import prove_tolerances
 from attribound.tolerances.again import ask_again
 from attribound.tolerances.record import ToleranceRecord
 
@@ -18,7 +18,7 @@ class CheckedTolerances(Checking):
     def all(self, found: RunCheck) -> list[tuple[int, str]]:
         """Each change of an input is a record."""
         fine, inputs = list[tuple[int, str]](), defaultdict[str, set[int]](set)
-        for one in prove_tolerances(self.store.tolerances(), self.store.config):
+        for one in prove_tolerances(self.store):
             found.records += 1
             if isinstance(one, Failure):
                 continue

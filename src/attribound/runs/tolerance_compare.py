@@ -1,56 +1,41 @@
 """Two runs of tolerances over the same inputs: whose proved reach shrank?"""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
-from attribound.certificates.subject import paired
 from attribound.errors import StoredDataError
-from attribound.rounding import exact_text
-from attribound.runs.config import RunConfig
+from attribound.runs.compared import DOUBTFUL, TOLERANCE, ComparedRuns, PairedRecords, names_of, proved_pairs
+from attribound.runs.proving import Proved, prove_tolerances
 from attribound.runs.store import Store
-from attribound.runs.tolerance_proved import ProvedTolerance, prove_tolerances
 from attribound.tolerances.evidence import Interval
+from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.words import interval_text
-
-_TOLERANCE = 1e-9
 
 
 @final
-@dataclass(frozen=True)
-class ReachPair:
-    """One change of one input in both runs, at one cosine.
+@dataclass(frozen=True, kw_only=True)
+class ReachPair(PairedRecords):
+    """One change of one input in both runs, at one cosine; it shrank if either end came nearer.
 
     Attributes:
-        items: its number in each run.
         change: the change's name.
         unit: its unit.
         cosine: what was asked.
         reaches: the proved intervals.
         tried: the left end of the range tried in the first run, no change, and the right end.
-        verdict: "shrank" if either end came nearer, else "grew" or "same".
         broken: a change that the first run proved harmless breaks the cosine in the second.
-        input: what people call the input.
         doubtful: one of the records is doubtful, and counts as proving nothing.
     """
 
-    items: tuple[int, int]
     change: str
     unit: str
     cosine: str
     reaches: tuple[Interval, Interval]
     tried: tuple[float, float, float]
-    verdict: str
     broken: bool
-    input: str = ""
     doubtful: bool = False
-
-    @property
-    def number(self) -> str:
-        """The input's number, or its two, and its name if it has one."""
-        return paired(self.items, self.input)
 
     @property
     def shown(self) -> tuple[str, str]:
@@ -62,7 +47,7 @@ class ReachPair:
     def note(self) -> str:
         """What else is to be known."""
         if self.doubtful:
-            return "a record is doubtful and counts as proving nothing"
+            return DOUBTFUL
         return "a change that was proved harmless breaks it now" if self.broken else ""
 
     @property
@@ -75,25 +60,11 @@ class ReachPair:
 
 
 @final
-@dataclass(frozen=True)
-class ReachComparison:
-    """Two runs, change by change.
+@dataclass(frozen=True, kw_only=True)
+class ReachComparison(ComparedRuns[ReachPair]):
+    """Two runs, change by change."""
 
-    Attributes:
-        names: the runs.
-        configs: what was run.
-        pairs: what both runs have a record of.
-    """
-
-    names: tuple[str, str]
-    configs: tuple[RunConfig, RunConfig]
-    pairs: Sequence[ReachPair]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Pairs by verdict."""
-        counts = Counter(pair.verdict for pair in self.pairs)
-        return {verdict: counts[verdict] for verdict in ("shrank", "same", "grew")}
+    verdicts = ("shrank", "same", "grew")
 
     @property
     def sentences(self) -> list[str]:
@@ -109,11 +80,6 @@ class ReachComparison:
         return [*found, f"Different between the runs: {self.differences}."]
 
     @property
-    def differences(self) -> str:
-        """What the runs do differently."""
-        return self.configs[0].difference(self.configs[1]) or "nothing that their configurations name"
-
-    @property
     def ordered(self) -> list[ReachPair]:
         """What breaks now comes first, then what shrank, then what grew."""
         order = ("shrank", "grew", "same")
@@ -124,57 +90,43 @@ class ReachComparison:
         """Whose reach shrank, those that break now first."""
         return [pair.line for pair in self.ordered if pair.verdict == "shrank"]
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {
-            "runs": list(self.names),
-            "counts": self.counts,
-            "differences": self.differences,
-            "sentences": self.sentences,
-            "pairs": [dict(vars(pair)) for pair in self.pairs],
-        }
-
 
 def compare_tolerances(first: Path, second: Path) -> ReachComparison:
     """Match records by the hash of their input and their change."""
     with Store.read_any(first) as store, Store.read_any(second) as other:
         configs = store.config, other.config
-        later = {
-            (one.record.input_sha256, one.record.change.spec): one
-            for one in prove_tolerances(other.tolerances(), configs[1])
-            if isinstance(one, ProvedTolerance)
-        }
-        pairs: list[ReachPair] = []
-        for one in prove_tolerances(store.tolerances(), configs[0]):
-            if isinstance(one, ProvedTolerance):
-                match = later.pop((one.record.input_sha256, one.record.change.spec), None)
-                pairs += [] if match is None else _pairs(one, match)
+        both = proved_pairs((store, other), prove_tolerances, lambda record: (record.input_sha256, record.change.spec))
+        pairs = [pair for before, after in both for pair in _pairs(before, after)]
     if not pairs:
         raise StoredDataError(f"{first} and {second} have no input and change in common")
-    names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    return ReachComparison(names, configs, pairs)
+    return ReachComparison(names=names_of(first, second), configs=configs, pairs=pairs)
 
 
-def _pairs(one: ProvedTolerance, match: ProvedTolerance) -> list[ReachPair]:
+def _pairs(one: Proved[ToleranceRecord], match: Proved[ToleranceRecord]) -> Iterator[ReachPair]:
+    """One pair for each cosine that both runs asked for."""
     before, after = one.record, match.record
-    pairs = []
-    for cosine in before.cosines:
-        key = exact_text(cosine)
+    change = before.change
+    for key, reach in before.reaches.items():
         if key not in after.reaches:
             continue
-        reaches, broken = (before.reaches[key], after.reaches[key]), after.breaks[key]
-        inside = broken is not None and reaches[0] is not None and reaches[0][0] <= broken.value <= reaches[0][1]
-        items, change, name = (before.item, after.item), before.change, before.subject.input
-        tried, verdict = (change.low, change.zero, change.high), _verdict(*reaches)
-        doubtful = bool(one.doubts or match.doubts)
-        pair = ReachPair(items, before.part, change.unit, key, reaches, tried, verdict, inside, name, doubtful)
-        pairs.append(pair)
-    return pairs
+        broken = after.breaks[key]
+        yield ReachPair(
+            items=(before.item, after.item),
+            verdict=_verdict(reach, after.reaches[key]),
+            input=before.subject.input,
+            change=before.part,
+            unit=change.unit,
+            cosine=key,
+            reaches=(reach, after.reaches[key]),
+            tried=(change.low, change.zero, change.high),
+            broken=broken is not None and reach is not None and reach[0] <= broken.value <= reach[1],
+            doubtful=bool(one.doubts or match.doubts),
+        )
 
 
 def _verdict(before: Interval, after: Interval) -> str:
     if before is None or after is None:
         return "same" if before == after else "grew" if before is None else "shrank"
-    if after[0] > before[0] + _TOLERANCE or after[1] < before[1] - _TOLERANCE:
+    if after[0] > before[0] + TOLERANCE or after[1] < before[1] - TOLERANCE:
         return "shrank"
-    return "grew" if after[0] < before[0] - _TOLERANCE or after[1] > before[1] + _TOLERANCE else "same"
+    return "grew" if after[0] < before[0] - TOLERANCE or after[1] > before[1] + TOLERANCE else "same"

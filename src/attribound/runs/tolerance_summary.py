@@ -9,9 +9,9 @@ from attribound.certificates.record import Failure
 from attribound.certificates.subject import called
 from attribound.rounding import exact_text, lower_quantile
 from attribound.runs.config import RunConfig
+from attribound.runs.proving import Proved, prove_tolerances
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
-from attribound.runs.tolerance_proved import ProvedTolerance, prove_tolerances
 from attribound.tolerances.evidence import Interval
 from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 from attribound.tolerances.words import interval_text
@@ -213,14 +213,14 @@ class ToleranceSummary:
 
 
 def summarise_tolerances(
-    store: Store, look: Callable[[ProvedTolerance | Failure], None] = lambda one: None
+    store: Store, look: Callable[[Proved[ToleranceRecord] | Failure], None] = lambda one: None
 ) -> ToleranceSummary:
     """Read a run's records once; `look` is called with each."""
     config = store.config
     changes = {name: ChangeSummary() for name in config.parts}
     inputs, messages, doubtful = set[int](), list[dict[str, Any]](), dict[str, str]()
     records, errors, seconds = 0, 0, 0.0
-    for one in prove_tolerances(store.tolerances(), config):
+    for one in prove_tolerances(store):
         look(one)
         record = one if isinstance(one, Failure) else one.record
         records, seconds = records + 1, seconds + record.seconds
@@ -231,7 +231,7 @@ def summarise_tolerances(
                 called_so = {"item": record.item, "input": record.input}
                 messages.append({**called_so, "change": record.part, "message": record.message})
             continue
-        if isinstance(one, ProvedTolerance) and one.doubts:
+        if isinstance(one, Proved) and one.doubts:
             doubtful[f"{called(record.item, record.subject.input)}, {record.part}"] = "; ".join(one.doubts)
         changes.setdefault(record.part, ChangeSummary()).take(record)
     chance = chance_level(store, name="plain")

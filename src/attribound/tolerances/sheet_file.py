@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from attribound.certificates.record import FORMAT, read_json
-from attribound.certificates.sealed import WRONG, encode_sealed, seal_of
+from attribound.certificates.sealed import WRONG, broken_seal, encode_sealed
 from attribound.errors import StoredDataError
 from attribound.file_quota import read_bytes
 from attribound.tolerances import verify
@@ -81,8 +81,7 @@ def sheet_problems(sheet: SheetRecord) -> list[str]:
         found.append("its records are about different inputs, models, classes or cosines")
     if not 0 < sheet.alpha < 1 or sum(one.alpha for one in sheet.records) > sheet.alpha * (1 + 1e-9):
         found.append(f"its records spend more than alpha {sheet.alpha:g}")
-    if sheet.seal and sheet.seal != seal_of(sheet):
-        found.append("its seal does not fit its content: the file was changed after it was written")
+    found += broken_seal(sheet, sheet.seal)
     return found + [line for one in sheet.records for line in _about_maps(one, sheet.pictures)]
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from attribound.certificates.sealed import seal_of
+from attribound.certificates.sealed import broken_seal
 from attribound.rounding import exact_text
 from attribound.tolerances.evidence import MARGIN, Evidence, Interval, Listed, Scanned
 from attribound.tolerances.record import BreakRecord, ListFacts, ToleranceRecord
@@ -22,9 +22,7 @@ def problems(record: ToleranceRecord) -> list[str]:
         found = found or [*overstatements(record, evidence), *_about_breaks(record, evidence)]
     except (ValueError, ArithmeticError, KeyError) as error:
         found = [f"nothing can be derived from its facts: {error}"]
-    if record.seal and record.seal != seal_of(record):
-        found.append("its seal does not fit its content: the file was changed after it was written")
-    return found
+    return found + broken_seal(record, record.seal)
 
 
 def _out_of_range(record: ToleranceRecord, evidence: Evidence) -> list[str]:

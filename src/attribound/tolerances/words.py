@@ -29,15 +29,16 @@ def proof_text(record: ToleranceRecord) -> str:
     return f"alpha {record.alpha:g}" if record.proof == "alpha" else record.proof.replace("assumed", "ASSUMED")
 
 
-def interval_text(interval: Interval, digits: int = 2) -> str:
+def interval_text(interval: Interval) -> str:
     """An interval, rounded inward."""
     if interval is None:
         return "none"
-    left, right = (_short(text) for text in (round_up(interval[0], digits), round_down(interval[1], digits)))
+    left, right = (shortened(text) for text in (round_up(interval[0], 2), round_down(interval[1], 2)))
     return f"{left} to {right}"
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """A number without zeros at its end."""
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -7,26 +7,27 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from attribound.report.columns.page import render, write_page
+from attribound.report.columns.page import render
+from attribound.report.page import write_report
 from attribound.runs import Store
 from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.engines import Local
 from attribound.runs.records import encode
 from attribound.runs.runner import run
 from attribound.runs.tasks import Outcome
-from attribound.tolerances.columns.record import Asked, Called
+from attribound.tolerances.columns.record import Asked, Called, ColumnsRecord
 from tests.report.conftest import CREDIT, EVIL
 
 
 @pytest.fixture(scope="module")
 def page(credit) -> Path:
-    return write_page(credit)
+    return write_report(credit)
 
 
 def test_the_page_speaks_of_reasons(credit, page) -> None:
     text = page.read_text()
     with Store.read_any(credit) as store:
-        records = list(store.columns())
+        records = list(store.only(ColumnsRecord))
     held = sum(one.together.size > 0.25 for one in records)
     assert f"For {held} of 8 applicants, the first reason stays first against every change of up to 0.25" in text
     cards = re.findall(r'data-place="(\d+)" data-item="(\d+)"', text)
@@ -43,7 +44,7 @@ def test_what_cards_say_is_what_is_proved(credit, page) -> None:
     """Every interval on the page lies within the proved one, in the row's own values."""
     text = page.read_text()
     with Store.read_any(credit) as store:
-        for one in store.columns():
+        for one in store.only(ColumnsRecord):
             low, high = one.parts[0].intervals[one.names.index("credit_amount")] or (None, None)
             card = text.partition(f'id="row-{one.item}"')[2].partition("</article>")[0]
             said = re.search(r"credit amount <span.*?<td>([^<]*DM)</td>", card, re.DOTALL)
@@ -57,7 +58,7 @@ def test_what_cards_say_is_what_is_proved(credit, page) -> None:
 def test_several_reasons_each_have_their_reach(tmp_path) -> None:
     config = msgspec.structs.replace(CREDIT, items=3, columns=Asked(keep="stays:3", size="count"))
     run(prepare_columns(config)[1], tmp_path / "run", Local(1))
-    text = write_page(tmp_path / "run", tmp_path / "page.html").read_text()
+    text = write_report(tmp_path / "run", tmp_path / "page.html").read_text()
     assert "each of the first 3 reasons stays among the 3 against one changed answer" in text
     assert text.count("Reason 3") == 1
     assert "up to 2 answers" in text
@@ -65,18 +66,18 @@ def test_several_reasons_each_have_their_reach(tmp_path) -> None:
 
 def test_names_from_files_cannot_become_markup(credit, tmp_path) -> None:
     with Store.read_any(credit) as store:
-        config, records = store.config, list(store.columns())
+        config, records = store.config, list(store.only(ColumnsRecord))
     asked = msgspec.structs.replace(config.columns, noun=EVIL, called={"age": Called(title=EVIL)}, classes=(EVIL, EVIL))
     other = msgspec.structs.replace(config, columns=asked)
     with Store.create(tmp_path / "run", other) as store:
         for one in records:
             store.add(Outcome(one.item, msgspec.structs.replace(one, asked=asked)))
-    assert EVIL not in write_page(tmp_path / "run").read_text()
+    assert EVIL not in write_report(tmp_path / "run").read_text()
 
 
 def test_a_forged_record_proves_nothing(credit, tmp_path) -> None:
     with Store.read_any(credit) as store:
-        config, first = store.config, next(iter(store.columns()))
+        config, first = store.config, next(iter(store.only(ColumnsRecord)))
     forged = msgspec.structs.replace(
         first, parts=tuple(msgspec.structs.replace(one, reach=None) for one in first.parts)
     )

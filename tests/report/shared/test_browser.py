@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from attribound.report.auditor import page as auditor
-from attribound.report.columns.page import write_page as write_columns
-from attribound.report.drift import reaches, write_page
+from attribound.report.drift import write_page
 from attribound.report.page import write_report
 from attribound.report.shared import printing
-from attribound.report.tolerance.page import write_page as write_tolerances
 from attribound.runs import Store
 from attribound.runs.compare import compare
 from attribound.runs.tasks import Outcome
@@ -71,9 +69,9 @@ def pages(tmp_path_factory, template, celled, tolerated, credit):
     names = [f"a long name of feature {number}" for number in range(49)]
     listed = write_run(folder / "listed", msgspec.structs.replace(config, data="csv:x"), flat, features=names)
     found = {
-        FILM: write_tolerances(tolerated, folder / "film.html"),
-        COLUMNS: write_columns(credit, folder / "columns.html"),
-        REACHES: reaches.write_page(compare_tolerances(tolerated, tolerated), folder / "reaches.html"),
+        FILM: write_report(tolerated, folder / "film.html"),
+        COLUMNS: write_report(credit, folder / "columns.html"),
+        REACHES: write_page(compare_tolerances(tolerated, tolerated), (tolerated, tolerated), folder / "reaches.html"),
     }
     for run in (rich, listed):
         found[f"{run.name}-report"] = write_report(run)

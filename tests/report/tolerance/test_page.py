@@ -9,14 +9,15 @@ import pytest
 
 from attribound.certificates.record import Failure
 from attribound.cli import run as command
+from attribound.report.page import write_report
 from attribound.report.tolerance import cards
-from attribound.report.tolerance.page import render, write_page
+from attribound.report.tolerance.page import render
 from attribound.report.tolerance.rows import broken_sides, status
 from attribound.report.tolerance.words import amount, reach
 from attribound.runs import Store
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.evidence import Listed
-from attribound.tolerances.record import BreakRecord, ChangeRecord
+from attribound.tolerances.record import BreakRecord, ChangeRecord, ToleranceRecord
 from attribound.tolerances.strip import FRAMES, Strip
 from tests.report.conftest import EVIL
 
@@ -50,7 +51,7 @@ def test_sizes_and_amounts_in_words():
 
 def pictures(path, item=0):
     with Store.read_any(path) as store:
-        return store.pictures(item), {one.part: one for one in store.tolerances() if one.item == item}
+        return store.pictures(item), {one.part: one for one in store.only(ToleranceRecord) if one.item == item}
 
 
 def test_runs_keep_strips_with_the_input_itself_among_the_frames(tolerated):
@@ -105,7 +106,7 @@ def test_where_all_were_tried_both_sides_are_known_to_break():
 
 
 def test_the_page_is_whole_small_and_says_the_verdict_first(tolerated, tmp_path):
-    out = write_page(tolerated, tmp_path / "page.html")
+    out = write_report(tolerated, tmp_path / "page.html")
     text = out.read_text(encoding="utf-8")
     assert out.stat().st_size < 600_000
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)|url\((?!data:|#)""", text)
@@ -120,7 +121,7 @@ def changed_run(source, path, change, **notes):
     """A copy of a run, every outcome changed by a function."""
     with Store.read_any(source) as store:
         config, kept = store.config, {item: store.pictures(item) for item in store.done()}
-        outcomes = [change(Outcome(one.item, one, kept[one.item])) for one in store.tolerances()]
+        outcomes = [change(Outcome(one.item, one, kept[one.item])) for one in store.only(ToleranceRecord)]
     with Store.create(path, config) as store:
         for outcome in outcomes:
             store.add(outcome)
@@ -171,8 +172,8 @@ def test_frames_keep_to_their_budget(tolerated, monkeypatch):
         strip = Strip(said[:, 0], said[:, 1], said[:, 2], frames, frames[:, 0, ::4, ::4])
         kept = {"input": noisy, "plain": noisy[0, :28, :28], **strip.kept("rotation")}
         monkeypatch.setattr(Store, "pictures", lambda store, item: kept)
-        record = next(one for one in store.tolerances() if one.part == "rotation")
-        known[0]["rotation"] = cards.ProvedTolerance(record)
+        record = next(one for one in store.only(ToleranceRecord) if one.part == "rotation")
+        known[0]["rotation"] = cards.Proved(record)
         (card,) = cards.make_cards(store, known, {})
     sizes = [len(frame[key]) for frame in card.rows[0].frames for key in ("picture", "map")]
     assert len(sizes) == 18

@@ -2,20 +2,16 @@
 
 import heapq
 import math
-from importlib import resources
-from pathlib import Path
-from typing import Any
 
 from attribound.certificates.record import Failure
 from attribound.certificates.subject import called
-from attribound.files import write_whole
 from attribound.report.columns.cards import Ranges, make_card
 from attribound.report.shared.templating import fill
-from attribound.report.shared.wording import Fact, fact
+from attribound.report.shared.wording import Fact, fact, origin
 from attribound.rounding import percent, round_down
 from attribound.runs import Store
-from attribound.runs.columns_proved import ProvedColumns, prove_columns
 from attribound.runs.columns_summary import ColumnsSummary, summarise_columns
+from attribound.runs.proving import Proved, prove_columns
 from attribound.tolerances.columns.record import ColumnsRecord
 from attribound.tolerances.columns.sheet import codebook_of
 
@@ -27,18 +23,6 @@ _TOLD = 0.25
 """The size in the headline."""
 
 
-def write_page(run: Path, out: Path | None = None) -> Path:
-    """Write the page of a run of column tolerances; it appears whole or not at all.
-
-    Args:
-        run: folder of the run.
-        out: the file; default: report.html in the run.
-    """
-    with Store.read_any(run) as store:
-        page = render(store)
-    return write_whole(run / "report.html" if out is None else out, page)
-
-
 def render(store: Store) -> str:
     """The page as text."""
     summary = summarise_columns(store)
@@ -48,7 +32,7 @@ def render(store: Store) -> str:
     book = codebook_of(summary.asked)
     return fill(
         "columns/templates/columns.html",
-        _own_script(),
+        "columns.js",
         name=store.path.name,
         config=summary.config,
         asked=summary.asked,
@@ -67,7 +51,7 @@ def render(store: Store) -> str:
         alarms=_alarms(summary),
         notes=[f"{called(one['item'], one['input'])} failed: {one['message']}" for one in summary.messages],
         facts=_facts(summary),
-        provenance=_provenance(summary, versions),
+        provenance=[fact("Work", f"{summary.seconds:,.1f} s"), *origin(summary.config, versions)],
         version=versions.get("attribound", ""),
         command=f"attribound tolerance --model {summary.config.model} --data '{summary.config.data}' --keep "
         f"{summary.asked.keep} --size {summary.asked.size} --out {store.path.name}",
@@ -79,7 +63,7 @@ def _look(store: Store) -> tuple[Ranges, list[ColumnsRecord], dict[str, str]]:
     ranges: dict[str, tuple[float, float]] = {}
     heap: list[tuple[float, int, ColumnsRecord]] = []
     versions: dict[str, str] = {}
-    for one in prove_columns(store.columns(), store.config):
+    for one in prove_columns(store):
         if isinstance(one, Failure):
             continue
         _widen(ranges, one)
@@ -92,7 +76,7 @@ def _look(store: Store) -> tuple[Ranges, list[ColumnsRecord], dict[str, str]]:
     return ranges, [record for *_, record in sorted(heap, key=lambda entry: (-entry[0], -entry[1]))], versions
 
 
-def _widen(ranges: dict[str, tuple[float, float]], one: ProvedColumns) -> None:
+def _widen(ranges: dict[str, tuple[float, float]], one: Proved[ColumnsRecord]) -> None:
     for name, cell in zip(one.record.names, one.record.row, strict=True):
         if isinstance(cell, float):
             low, high = ranges.get(name, (cell, cell))
@@ -173,18 +157,3 @@ def _facts(summary: ColumnsSummary) -> list[Fact]:
         fact("Exact answers", f"{exact} of {asked_in_all}{'' if exact == asked_in_all else '; the others: at least'}"),
         fact("Rows", f"{summary.rows}; {summary.errors} failed", warn=bool(summary.errors)),
     ]
-
-
-def _provenance(summary: ColumnsSummary, versions: dict[str, str]) -> list[Fact]:
-    config: Any = summary.config
-    return [
-        fact("Work", f"{summary.seconds:,.1f} s"),
-        fact("Versions", ", ".join(f"{key} {value}" for key, value in versions.items()) or "unknown"),
-        fact("Model SHA-256", config.model_sha256 or "unknown", code=True),
-        fact("Data SHA-256", config.data_sha256 or "unknown", code=True),
-    ]
-
-
-def _own_script() -> str:
-    text = (resources.files("attribound.report.columns") / "templates" / "columns.js").read_text(encoding="utf-8")
-    return "(() => {\n'use strict';\n" + text + "})();"

@@ -7,68 +7,51 @@ from typing import Any
 import numpy as np
 
 from attribound.checks import FloatArray
-from attribound.files import write_whole
+from attribound.report.drift.lines import Lines, settings
 from attribound.report.shared import images
 from attribound.report.shared.legend import legend_of
 from attribound.report.shared.templating import fill
 from attribound.rounding import exact_text, round_down
-from attribound.runs.compare import Comparison, Pair, in_order
-from attribound.runs.markdown import escaped, table
+from attribound.runs.compare import Comparison, Pair
 from attribound.runs.store import Store
 
 MOST_ROWS, MOST_PICTURES = 2_000, 24
 """How many pairs the page's table holds and how many are drawn: what changed first."""
 _BUDGET = 24_000
 _FEATURES = 6
+_FACTS = ("model", "data", "attribution", "maps", "noise", "bound", "samples", "alpha", "model_sha256", "data_sha256")
 
 
-def write_page(found: Comparison, runs: tuple[Path, Path], out: Path) -> Path:
-    """Write the page of a comparison as one self-contained HTML file."""
-    ordered = list(in_order(found.pairs))
+def render(found: Comparison, runs: tuple[Path, Path]) -> str:
+    """The page as text."""
+    ordered = found.ordered
     with Store.read(runs[0]) as first, Store.read(runs[1]) as second:
         cards = [_card(pair, (first, second), found) for pair in ordered[:MOST_PICTURES]]
     shown = min((pair.interval[0] for pair in ordered if pair.interval), default=0.0)
     low = min(max(np.floor(10 * min(shown, found.cosine)) / 10 - 0.1, -1.0), 0.9)
-    return write_whole(
-        out,
-        fill(
-            "drift/templates/compare.html",
-            found=found,
-            threshold=exact_text(found.cosine),
-            medians=[[key, *(round_down(one) for one in both)] for key, both in found.medians.items()],
-            rows=[_row(pair, found, float(low)) for pair in ordered[:MOST_ROWS]],
-            left=max(len(ordered) - MOST_ROWS, 0),
-            cosines=list(found.medians),
-            cards=[card for card in cards if card["pictures"] or card["features"]],
-            facts=_facts(found),
-            legend=_legend(found),
-            low=f"{low:.1f}",
-        ),
+    return fill(
+        "drift/templates/compare.html",
+        found=found,
+        threshold=exact_text(found.cosine),
+        medians=[[key, *(round_down(one) for one in both)] for key, both in found.medians.items()],
+        rows=[_row(pair, found, float(low)) for pair in ordered[:MOST_ROWS]],
+        left=max(len(ordered) - MOST_ROWS, 0),
+        cosines=list(found.medians),
+        cards=[card for card in cards if card["pictures"] or card["features"]],
+        facts=settings(found, _FACTS),
+        legend=_legend(found),
+        low=f"{low:.1f}",
     )
 
 
-def markdown(found: Comparison) -> str:
-    """The comparison for a pull request."""
-    first, *rest = found.sentences
-    heads = [
-        "input",
-        "class",
-        "cosine",
-        "verdict",
-        *(f"epsilon at {key}: before, after" for key in found.medians),
-        "note",
-    ]
+def lines(found: Comparison) -> Lines:
+    """For a pull request."""
+    epsilons = [f"epsilon at {key}: before, after" for key in found.medians]
     rows = [
         [pair.number, _name(pair.label, found), pair.shown, pair.verdict, *_epsilons(pair), pair.reason]
-        for pair in in_order(found.pairs)
+        for pair in found.ordered
     ]
-    parts = [
-        "## Drift of explanations",
-        f"**{escaped(first)}**",
-        "\n".join(f"- {escaped(line)}" for line in rest),
-        table(heads, rows[:50]),
-    ]
-    return "\n\n".join(parts + ([f"... and {len(rows) - 50} more."] if len(rows) > 50 else [])) + "\n"
+    return Lines("Drift of explanations", ["input", "class", "cosine", "verdict", *epsilons, "note"], rows)
 
 
 def _epsilons(pair: Pair) -> list[str]:
@@ -128,8 +111,8 @@ def _card(pair: Pair, stores: tuple[Store, Store], found: Comparison) -> dict[st
 def _largest(values: FloatArray, store: Store) -> str:
     """The largest features of a map by name, with their shares of its length."""
     flat = values.ravel() / (np.linalg.norm(values) or 1.0)
-    stored = store.recall("features")
-    names = stored if isinstance(stored, list) and len(stored) == flat.size else range(flat.size)
+    stored = store.names("features")
+    names = stored if len(stored) == flat.size else range(flat.size)
     order: Iterable[int] = np.argsort(-np.abs(flat), kind="stable")[:_FEATURES].tolist()
     return ", ".join(f"{names[at]} {flat[at]:+.2f}" for at in order)
 
@@ -138,26 +121,3 @@ def _legend(found: Comparison) -> str:
     """What the colours mean, of both runs if they differ in it."""
     before, after = (legend_of(config.attribution, config.maps).sentence for config in found.configs)
     return before if before == after else f"Before: {before} After: {after}"
-
-
-def _facts(found: Comparison) -> list[tuple[str, str, str]]:
-    """What was run, side by side."""
-    names = (
-        "model",
-        "data",
-        "attribution",
-        "maps",
-        "noise",
-        "bound",
-        "samples",
-        "alpha",
-        "model_sha256",
-        "data_sha256",
-    )
-    first, second = (config.to_json() for config in found.configs)
-    return [(name.replace("_", " "), text_of(first[name]), text_of(second[name])) for name in names]
-
-
-def text_of(value: Any) -> str:
-    """A setting of a run, in words."""
-    return ", ".join(map(str, value)) or "none" if isinstance(value, list | tuple) else str(value) or "none"

@@ -1,12 +1,9 @@
 """The page: one HTML file with everything in it. Reads a run's records and computes no statistics of its own."""
 
 from collections.abc import Mapping
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from attribound.certificates.finding import Finding
-from attribound.files import write_whole
 from attribound.report.shared import charts, images, wording
 from attribound.report.shared.collect import Collected, collect
 from attribound.report.shared.details import details
@@ -21,32 +18,15 @@ from attribound.runs import Store, remarks
 _SCRIPTS = ("core.js", "svg.js", "gallery.js", "mask.js", "charts.js", "download.js", "start.js")
 
 
-def write_report(run: Path, out: Path | None = None, *, scan: Mapping[str, Any] | None = None) -> Path:
-    """Write the report of a run as one self-contained HTML file; it appears whole or not at all.
-
-    Args:
-        run: folder of the run.
-        out: the file; default: report.html in the run.
-        scan: noise levels that `attribound tune` tried with the run's model.
-
-    Returns:
-        The file.
-    """
-    with Store.read(run) as store:
-        page = render(store, scan)
-    return write_whole(run / "report.html" if out is None else out, page)
-
-
 def render(store: Store, scan: Mapping[str, Any] | None = None) -> str:
     """The page as text."""
     run = collect(store, scan)
     shown = details(store, run)
     noun = "image" if any(one["pictures"] for one in shown.values()) or run.of_pictures else "input"
     verdict = judge(run, noun)
-    script = _own_script()
     return fill(
         "page/templates/report.html",
-        script,
+        *_SCRIPTS,
         **_words(run, verdict, noun),
         name=store.path.name,
         command=wording.command(run.config, store.path.name),
@@ -140,9 +120,3 @@ def _charts(run: Collected) -> dict[str, Any]:
     if run.scan and run.scan.levels:
         found["scan"] = charts.noise_levels(run.scan)
     return found
-
-
-def _own_script() -> str:
-    folder = resources.files("attribound.report.page") / "templates"
-    parts = [(folder / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    return "(() => {\n'use strict';\n" + "\n".join(parts) + "})();"

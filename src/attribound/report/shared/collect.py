@@ -162,8 +162,8 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
         reasons={row: _reaches(record) for row, record in reader.records.items()},
         said={row: words(Certificate(record)) for row, record in reader.records.items()},
         findings={place[item]: one for item, one in findings.items() if item in place},
-        classes=_names(store.recall("classes")),
-        features=_names(store.recall("features")),
+        classes=store.names("classes"),
+        features=store.names("features"),
         codebook=_codebook(store.recall("codebook"), config),
         first=reader.first,
         alpha=max(config.alpha, reader.alpha),
@@ -207,10 +207,6 @@ def _corrected(summary: Summary, rows: Sequence[Row]) -> Summary:
         counts=dict(Counter(row.status for row in rows)),
         correct=None if summary.correct is None else sum(row.correct for row in proving),
     )
-
-
-def _names(stored: Any) -> list[str]:
-    return [str(name) for name in stored] if isinstance(stored, list) else []
 
 
 def _codebook(stored: Any, config: RunConfig) -> Codebook:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from importlib import resources
 from typing import Any
 
 import jinja2
@@ -11,15 +12,18 @@ from markupsafe import Markup
 from attribound.report.shared import images
 
 
-def fill(template: str, script: str = "", **values: Any) -> str:
+def fill(template: str, *scripts: str, **values: Any) -> str:
     """A page as text; every value is escaped unless it is markup that was made here.
 
     Args:
         template: its file within `report/`.
-        script: the page's own script; the page forbids all others.
+        scripts: files beside it, in the page's own script; the page forbids all others.
         values: what the template names.
     """
     environment = _environment()
+    folder = resources.files("attribound.report").joinpath(template.rpartition("/")[0])
+    parts = [folder.joinpath(name).read_text(encoding="utf-8") for name in scripts]
+    script = "(() => {\n'use strict';\n" + "\n".join(parts) + "})();" if scripts else ""
     css = environment.get_template("shared/templates/style.css").render(stops=", ".join(images.STOPS))
     page: str = environment.get_template(template).render(
         **values, css=Markup(css), script=Markup(script), policy=_policy(script)

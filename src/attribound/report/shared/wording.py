@@ -2,6 +2,7 @@
 
 import shlex
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -113,13 +114,19 @@ def _reasons(run: Collected) -> list[Fact]:
 def provenance(run: Collected) -> list[Fact]:
     """What was done, for those who want to do it again."""
     config = run.config
-    versions = {} if run.first is None else run.first.versions
     return [
         fact("Samples per input", f"{config.samples:,}"),
         fact("alpha per input", exact_text(config.alpha)),
         fact("Seed", str(config.seed)),
         fact("Limit", config.bound),
         fact("Work", f"{run.summary.seconds:,.0f} s on {config.device}"),
+        *origin(config, {} if run.first is None else run.first.versions),
+    ]
+
+
+def origin(config: RunConfig, versions: Mapping[str, str]) -> list[Fact]:
+    """What a run was made with: versions of programs, and hashes."""
+    return [
         fact("Versions", ", ".join(f"{key} {value}" for key, value in versions.items()) or "unknown"),
         fact("Model SHA-256", config.model_sha256 or "unknown", code=True),
         fact("Data SHA-256", config.data_sha256 or "unknown", code=True),
@@ -164,25 +171,33 @@ def command(config: RunConfig, out: str) -> str:
     """The exact command that repeats a run."""
     if config.model == IN_PYTHON:
         return "made in Python, with attribound.certify: see the records for seeds and settings"
-    words = ["attribound", "certify", "--model", config.model, "--data", config.data]
+    certify = config.kind == "certify"
+    alpha = Decimal(repr(config.alpha)) * max(config.simultaneous, 1)
+    words = ["attribound", config.kind, "--model", config.model, "--data", config.data]
     words += ["--arch", config.arch] if config.arch else []
     words += ["--denoiser", config.denoiser] if config.denoiser else []
-    words += ["--attribution", config.attribution]
-    words += [word for shape in config.maps for word in ("--map", shape)]
+    words += ["--attribution", config.attribution, *_each("--map", config.maps)]
+    if not certify:
+        windows = [f"{name}:{exact_text(half)}" for name, half in config.windows.items()]
+        words += [*_each("--change", config.changes), *_each("--window", windows)]
     words += ["--target", config.target] if config.target is not None else []
     for name, value in config.asked.items():
         words += [f"--{name}", STATEMENTS[name].typed(value)]
     words += ["--output", config.output, "--bound", config.bound]
-    alpha = Decimal(repr(config.alpha)) * max(config.simultaneous, 1)
-    words += ["--noise", config.noise, "--samples", str(config.samples), "--alpha", exact_text(float(alpha))]
+    words += ["--noise", config.noise] if certify else ["--reference", config.against]
+    words += ["--samples", str(config.samples), "--alpha", exact_text(float(alpha))]
     words += ["--simultaneous"] if config.simultaneous else []
-    words += [word for epsilon in config.epsilons for word in ("--epsilon", exact_text(epsilon))]
-    words += [word for cosine in config.cosines for word in ("--cosine", exact_text(cosine))]
+    words += _each("--epsilon", map(exact_text, config.epsilons)) if certify else []
+    words += _each("--cosine", map(exact_text, config.cosines))
     words += ["--items", str(config.items)] if config.items is not None else []
     words += ["--shuffle"] if config.shuffle else []
     words += ["--precision", config.precision] if config.precision != "float32" else []
     words += ["--device", config.device] if config.device != "cpu" else []
     return shlex.join([*words, "--seed", str(config.seed), "--out", out])
+
+
+def _each(option: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
 
 
 def _explanation(config: RunConfig) -> str:

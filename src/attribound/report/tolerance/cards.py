@@ -10,7 +10,8 @@ from attribound.report.shared import images
 from attribound.report.tolerance.rows import Row, make_row
 from attribound.report.tolerance.words import title
 from attribound.runs import Store
-from attribound.runs.tolerance_proved import ProvedTolerance
+from attribound.runs.proving import Proved
+from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.strip import FRAMES, MAP_SIDE, Strip
 
 MOST_CARDS = 24
@@ -21,7 +22,7 @@ _MOST_EACH, _LEAST_EACH, _MOST_BASE = 9_000, 1_200, 16_000
 _TINY = 64
 """Pictures up to this many pixels wide are enlarged pixel by pixel."""
 
-Known = Mapping[str, ProvedTolerance | Failure]
+Known = Mapping[str, Proved[ToleranceRecord] | Failure]
 
 
 @final
@@ -115,7 +116,7 @@ def _drawn(
 
 def _row(
     name: str,
-    one: ProvedTolerance | Failure,
+    one: Proved[ToleranceRecord] | Failure,
     strip: Strip | None,
     drawn: dict[str, dict[str, str]],
     classes: dict[int, str],
@@ -127,7 +128,7 @@ def _row(
 
 def _label(parts: Known, classes: dict[int, str]) -> str:
     """The name and the class of an input and what the model says, in words."""
-    record = next((one.record for one in parts.values() if isinstance(one, ProvedTolerance)), None)
+    record = next((one.record for one in parts.values() if isinstance(one, Proved)), None)
     if record is None:
         return "failed"
     said, target = (classes.get(number, str(number)) for number in (record.prediction, record.target))

@@ -1,43 +1,29 @@
 """The page of tolerances: one HTML file with everything in it. Reads a run's records, and runs no model."""
 
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from attribound.certificates.explain import FIDELITY
 from attribound.certificates.record import Failure
 from attribound.certificates.subject import called
-from attribound.files import write_whole
 from attribound.report.shared.legend import legend_of
 from attribound.report.shared.templating import fill
-from attribound.report.shared.wording import Fact, fact
+from attribound.report.shared.wording import Fact, command, fact, origin
 from attribound.report.tolerance.cards import Known, make_cards, shown_items
 from attribound.report.tolerance.verdict import judge
-from attribound.report.tolerance.words import command, title
+from attribound.report.tolerance.words import title
 from attribound.rounding import confidence, exact_text, round_down
 from attribound.runs import Store
-from attribound.runs.tolerance_proved import ProvedTolerance
+from attribound.runs.proving import Proved
 from attribound.runs.tolerance_summary import ToleranceSummary, summarise_tolerances
-
-
-def write_page(run: Path, out: Path | None = None) -> Path:
-    """Write the page of a run of tolerances as one self-contained HTML file; it appears whole or not at all.
-
-    Args:
-        run: folder of the run.
-        out: the file; default: report.html in the run.
-    """
-    with Store.read_any(run) as store:
-        page = render(store)
-    return write_whole(run / "report.html" if out is None else out, page)
+from attribound.tolerances.record import ToleranceRecord
 
 
 def render(store: Store) -> str:
     """The page as text."""
-    known: dict[int, dict[str, ProvedTolerance | Failure]] = {item: {} for item in shown_items(store)}
+    known: dict[int, dict[str, Proved[ToleranceRecord] | Failure]] = {item: {} for item in shown_items(store)}
     versions: dict[str, str] = {}
 
-    def look(one: ProvedTolerance | Failure) -> None:
+    def look(one: Proved[ToleranceRecord] | Failure) -> None:
         record = one if isinstance(one, Failure) else one.record
         versions.update({} if isinstance(record, Failure) else record.versions)
         if record.item in known:
@@ -49,11 +35,11 @@ def render(store: Store) -> str:
         item: dict(sorted(parts.items(), key=lambda part: order.get(part[0], len(order))))
         for item, parts in known.items()
     }
-    cards = make_cards(store, ordered, _classes(store))
+    cards = make_cards(store, ordered, dict(enumerate(store.names("classes"))))
     noun = "picture" if any(card.base for card in cards) else "input"
     return fill(
         "tolerance/templates/tolerance.html",
-        _own_script(),
+        "film.js",
         name=store.path.name,
         config=summary.config,
         noun=noun,
@@ -78,11 +64,6 @@ def render(store: Store) -> str:
         version=versions.get("attribound", ""),
         command=command(summary.config, store.path.name),
     )
-
-
-def _classes(store: Store) -> dict[int, str]:
-    names = store.recall("classes")
-    return dict(enumerate(map(str, names))) if isinstance(names, list) else {}
 
 
 def _alarms(summary: ToleranceSummary) -> list[str]:
@@ -157,12 +138,5 @@ def _provenance(summary: ToleranceSummary, versions: dict[str, str]) -> list[Fac
         fact("Seed", str(config.seed)),
         fact("Limit", config.bound),
         fact("Work", f"{summary.seconds:,.0f} s on {config.device}"),
-        fact("Versions", ", ".join(f"{key} {value}" for key, value in versions.items()) or "unknown"),
-        fact("Model SHA-256", config.model_sha256 or "unknown", code=True),
-        fact("Data SHA-256", config.data_sha256 or "unknown", code=True),
+        *origin(config, versions),
     ]
-
-
-def _own_script() -> str:
-    text = (resources.files("attribound.report.tolerance") / "templates" / "film.js").read_text(encoding="utf-8")
-    return "(() => {\n'use strict';\n" + text + "})();"

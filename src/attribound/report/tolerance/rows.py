@@ -6,7 +6,7 @@ from typing import Any, final
 from attribound.report.shared.bars import Bar
 from attribound.report.tolerance.words import amount, reach, title
 from attribound.rounding import round_down
-from attribound.runs.tolerance_proved import ProvedTolerance
+from attribound.runs.proving import Proved
 from attribound.tolerances.evidence import Listed
 from attribound.tolerances.record import ToleranceRecord
 from attribound.tolerances.strip import Strip
@@ -42,7 +42,7 @@ class Row:
 
 
 def make_row(
-    one: ProvedTolerance, strip: Strip | None, drawn: dict[str, dict[str, str]], classes: dict[int, str]
+    one: Proved[ToleranceRecord], strip: Strip | None, drawn: dict[str, dict[str, str]], classes: dict[int, str]
 ) -> Row:
     """The row of a record.
 

@@ -1,13 +1,11 @@
-"""What tolerances say to people: names of changes, reaches, amounts, and the command that repeats a run."""
-
-import shlex
+"""What tolerances say to people: names of changes, reaches and amounts."""
 
 from attribound.changes.registry import parse_change
 from attribound.errors import ArgumentError
-from attribound.rounding import exact_text, round_down, round_up
-from attribound.runs import RunConfig
+from attribound.rounding import round_down, round_up
 from attribound.tolerances.evidence import Interval
 from attribound.tolerances.record import ChangeRecord
+from attribound.tolerances.words import shortened
 
 _ONE_STEP = ("flips", "other method", "words hidden")
 """Units of changes that are made or not."""
@@ -44,16 +42,12 @@ def reach(change: ChangeRecord, interval: Interval, *, sizes: bool = False) -> s
 
 def _ends(change: ChangeRecord, interval: tuple[float, float], sizes: bool) -> str:
     digits = 1 if change.high - change.low >= _WIDE else 2
-    low, high = (_short(text) for text in (round_up(interval[0], digits), round_down(interval[1], digits)))
+    low, high = (shortened(text) for text in (round_up(interval[0], digits), round_down(interval[1], digits)))
     if sizes:
         return f"up to {high} {change.unit} in any direction"
     if change.high == change.zero:
         return f"down to {change.unit} {low}"
     return f"up to {high} {change.unit}" if change.low == change.zero else f"from {low} to {high} {change.unit}"
-
-
-def _short(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def amount(change: ChangeRecord, value: float) -> str:
@@ -64,22 +58,3 @@ def amount(change: ChangeRecord, value: float) -> str:
         return title(change.spec).lower()
     number = f"{value:.3g}"
     return f"{change.unit} {number}" if change.unit == "quality" else f"{number} {change.unit}"
-
-
-def command(config: RunConfig, out: str) -> str:
-    """The exact command that repeats a run."""
-    words = ["attribound", "tolerance", "--model", config.model, "--data", config.data]
-    words += ["--arch", config.arch] if config.arch else []
-    words += ["--attribution", config.attribution]
-    words += [word for shape in config.maps for word in ("--map", shape)]
-    words += [word for spec in config.changes for word in ("--change", spec)]
-    words += [word for name, half in config.windows.items() for word in ("--window", f"{name}:{exact_text(half)}")]
-    words += ["--target", config.target] if config.target is not None else []
-    words += ["--output", config.output, "--bound", config.bound, "--reference", config.against]
-    words += ["--samples", str(config.samples), "--alpha", exact_text(config.alpha)]
-    words += [word for cosine in config.cosines for word in ("--cosine", exact_text(cosine))]
-    words += ["--items", str(config.items)] if config.items is not None else []
-    words += ["--shuffle"] if config.shuffle else []
-    words += ["--precision", config.precision] if config.precision != "float32" else []
-    words += ["--device", config.device] if config.device != "cpu" else []
-    return shlex.join([*words, "--seed", str(config.seed), "--out", out])

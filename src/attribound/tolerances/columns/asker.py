@@ -12,7 +12,7 @@ import numpy as np
 from attribound.certificates.subject import Subject
 from attribound.forests import ColumnTolerance, Part, Sheet, TreeShap, tolerance
 from attribound.forests.ensemble import FloatArray
-from attribound.tolerances.columns.record import Asked, Cell, ColumnsRecord, Ends, Kept, cell_of
+from attribound.tolerances.columns.record import Asked, Cell, ColumnsRecord, Ends, Kept, cell_of, cells_of
 
 
 @final
@@ -23,8 +23,7 @@ class ColumnsAsker:
         self, shap: TreeShap, asked: Asked, *, target: int | None = None, subject: Subject | None = None
     ) -> None:
         self.shap, self.asked, self.target, self.subject = shap, asked, target, subject or Subject()
-        listed = {name for name, is_list in zip(shap.forest.names, shap.forest.categorical, strict=True) if is_list}
-        self._choices = {name: tuple(range(len(words))) for name, words in asked.words.items() if name in listed}
+        self._choices = asked.choices(shap.forest.names, shap.forest.categorical)
 
     def units(self, values: FloatArray) -> FloatArray:
         """What one unit of each column is for a row."""
@@ -89,8 +88,7 @@ class ColumnsAsker:
         return sheet.target if decides == "classes" and self.target is None else None
 
     def _cells(self, values: FloatArray) -> tuple[Cell, ...]:
-        pairs = zip(values.tolist(), self.shap.forest.names, strict=True)
-        return tuple(cell_of(value, name, self.asked.words) for value, name in pairs)
+        return cells_of(values, self.shap.forest.names, self.asked.words)
 
     def _kept(self, part: Part, sheet: Sheet) -> Kept:
         together, columns = part.together, tuple(part.columns.values())

@@ -14,7 +14,7 @@ from attribound.forests.libraries import Explain
 from attribound.forests.sizes import size_named
 from attribound.forests.statements import Statement, decide, make_statements
 from attribound.tolerances.columns.finding import ColumnsFinding
-from attribound.tolerances.columns.record import Cell, ColumnsRecord, Kept, cell_of, numbers_of
+from attribound.tolerances.columns.record import ColumnsRecord, Kept, cells_of, numbers_of
 
 _ROUNDING = 1e-6
 """Of the tie: what is lost by less hangs on the rounding of our own sums."""
@@ -64,7 +64,7 @@ class ColumnsAttack:
             words=part.words,
             reach=part.reach,
             points=len(points),
-            breaks=_cells(points[lost[0]], record) if lost.size else None,
+            breaks=cells_of(points[lost[0]], record.names, record.asked.words) if lost.size else None,
             library=name,
             confirmed=confirmed,
             seed=self.seed,
@@ -73,14 +73,13 @@ class ColumnsAttack:
     def _points(self, record: ColumnsRecord, part: Kept, row: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Rows strictly inside the reach: every single change, thresholds, pairs of columns, random directions."""
         asked, forest, size = record.asked, self.shap.forest, size_named(record.asked.size)
-        listed = {name for name, known in zip(forest.names, forest.categorical, strict=True) if known}
         moves = movements(
             forest.names,
             forest.categorical,
             scale=np.array(record.units),
             fixed=(),
             whole=asked.whole,
-            choices={name: range(len(words)) for name, words in asked.words.items() if name in listed},
+            choices=asked.choices(forest.names, forest.categorical),
             missing=asked.missing,
         )
         near, reach = neighbours(forest.axes, row, moves), part.size
@@ -102,8 +101,3 @@ class ColumnsAttack:
         there = numbers_of(part.nearest, record.names, record.asked.words)
         margins = statement.margins(explain(there[None])) - statement.tie
         return name, not bool(statement.holds(margins)[0])
-
-
-def _cells(row: FloatArray, record: ColumnsRecord) -> tuple[Cell, ...]:
-    pairs = zip(row.tolist(), record.names, strict=True)
-    return tuple(cell_of(value, name, record.asked.words) for value, name in pairs)

@@ -1,8 +1,8 @@
 """Records of column tolerances: one per row of a table, typed and sealed. Every number is exact, with alpha 0."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -78,6 +78,11 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return "answers"
         return {"std": "sd", "percent": "%"}.get(self.scale, "units")
 
+    def choices(self, names: Sequence[str], categorical: Sequence[bool]) -> dict[str, range]:
+        """By categorical column, the numbers of its categories."""
+        listed = {name for name, is_list in zip(names, categorical, strict=True) if is_list}
+        return {name: range(len(words)) for name, words in self.words.items() if name in listed}
+
 
 class Kept(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One statement about a row and how far it holds.
@@ -135,6 +140,11 @@ class ColumnsRecord(
         asked: what was asked.
         parts: the statements; several for `stays:K`, in the order of reasons.
     """
+
+    alpha: ClassVar[float] = 0.0
+    proof: ClassVar[str] = "exact"
+    fidelity: ClassVar[None] = None
+    """It is about the plain values themselves, and nothing is left to chance."""
 
     format: int = FORMAT
     item: int
@@ -219,6 +229,11 @@ def number_of(cell: Cell, name: str, words: Mapping[str, tuple[str, ...]]) -> fl
 def numbers_of(row: tuple[Cell, ...], names: tuple[str, ...], words: Mapping[str, tuple[str, ...]]) -> FloatArray:
     """A row as the forest takes it."""
     return np.array([number_of(cell, name, words) for cell, name in zip(row, names, strict=True)])
+
+
+def cells_of(row: FloatArray, names: Sequence[str], words: Mapping[str, tuple[str, ...]]) -> tuple[Cell, ...]:
+    """A row as people write it."""
+    return tuple(cell_of(number, name, words) for number, name in zip(row.tolist(), names, strict=True))
 
 
 def cell_of(number: float, name: str, words: Mapping[str, tuple[str, ...]]) -> Cell:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attribound.certificates.sealed import seal_of
+from attribound.certificates.sealed import broken_seal
 from attribound.errors import ArgumentError
 from attribound.forests.ensemble import FloatArray
 from attribound.forests.sizes import Size, size_named
@@ -24,9 +24,7 @@ def problems(record: ColumnsRecord) -> list[str]:
         found = _about_record(record) or [line for part in record.parts for line in _about_part(record, part, row)]
     except (ValueError, ArithmeticError, ArgumentError) as error:
         found = [f"nothing can be derived from what it holds: {error}"]
-    if record.seal and record.seal != seal_of(record):
-        found.append("its seal does not fit its content: the file was changed after it was written")
-    return found
+    return found + broken_seal(record, record.seal)
 
 
 def _about_record(record: ColumnsRecord) -> list[str]:

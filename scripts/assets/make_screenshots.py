@@ -15,7 +15,6 @@ from playwright.sync_api import sync_playwright
 
 from attribound import cli
 from attribound.report.page import write_report
-from attribound.report.tolerance.page import write_page
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SHOTS = {
@@ -39,7 +38,7 @@ def main() -> None:
         given = [Path(path) for path in sys.argv[1:4]]
         *runs, sheets = given or make_runs(Path(folder))
         pages = [write_report(run, Path(folder) / f"{run.name}.html") for run in runs]
-        film = write_page(sheets, Path(folder) / "tolerances.html")
+        film = write_report(sheets, Path(folder) / "tolerances.html")
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
             for name, shot in SHOTS.items() if pages else ():

@@ -105,7 +105,7 @@ def test_bad_level(sigma) -> None:
 
 
 def test_ours_needs_a_level() -> None:
-    with pytest.raises(ArgumentError, match="told the noise level: give `sigma`"):
+    with pytest.raises(ArgumentError, match="takes the noise level as an input: give `sigma`"):
         Denoised(nn.Identity(), lively())
 
 

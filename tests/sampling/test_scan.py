@@ -115,6 +115,8 @@ def test_progress_counts_to_the_end():
 
 
 class Bad(Add):
+    moves = True
+
     def __init__(self, how):
         super().__init__()
         self.how = how

@@ -181,17 +181,17 @@ def bookkeeping() -> float:
 def tabulated(path: Path) -> dict[str, Any]:
     """The run in numbers, with sizes and times of its records."""
     with Store.read_any(path) as store:
-        summary, sizes, seconds = kind_of(path).summarise(store), dict[str, list[int]](), dict[str, list[float]]()
-        for record in store.only(ToleranceRecord):
-            if isinstance(record, ToleranceRecord):
-                sizes.setdefault(record.part, []).append(len(encode(record)))
-                seconds.setdefault(record.part, []).append(record.seconds)
-        found = summary.to_json()
+        records = [one for one in store.only(ToleranceRecord) if isinstance(one, ToleranceRecord)]
+        found = kind_of(path).summarise(store).to_json()
         found["samples"] = store.config.samples
         found["config"] |= {key: _named(found["config"][key]) for key in ("model", "data")}
         found["config"]["maps"] = [_named(one) for one in found["config"]["maps"]]
     for name, change in found["changes"].items():
-        change |= {"bytes": max(sizes.get(name, [0])), "seconds": median(seconds.get(name, [0.0]))}
+        of_it = [one for one in records if one.part == name]
+        change["bytes"] = max((len(encode(one)) for one in of_it), default=0)
+        change["seconds"] = median([one.seconds for one in of_it] or [0.0])
+        change["reaches"] = [one.reach(one.cosines[0]) for one in of_it]
+        change["fidelities"] = [one.fidelity for one in of_it]
     return found
 
 

@@ -1,7 +1,7 @@
 """The tables of `measure_tolerances.py` in words."""
 
 from collections.abc import Iterable
-from statistics import median
+from statistics import median, median_high, median_low
 from typing import Any
 
 from attribound.rounding import round_down
@@ -24,6 +24,12 @@ def page(found: dict[str, Any]) -> str:
         f"{round_down(one['median_epsilon'], 2)} | {round_down(one['median_fidelity'], 3)} |"
         for run, one in found["together"].items()
     ]
+    all_photographs = [
+        line
+        for kind in ("exact", "scan4k", "light1k")
+        if {f"{kind}-imagenet", f"{kind}-photos"} <= set(found["runs"])
+        for line in _both(found["runs"][f"{kind}-imagenet"], found["runs"][f"{kind}-photos"])
+    ]
     chances = [f"{run} {known['chance']:.2f}" for run, known in found["runs"].items() if known["chance"] is not None]
     return "\n".join(
         [
@@ -32,6 +38,9 @@ def page(found: dict[str, Any]) -> str:
             "",
             f"Chance, the 90 % quantile of the cosines between plain maps of different inputs: {', '.join(chances)}.",
             "",
+            *(_ALL if all_photographs else []),
+            *all_photographs,
+            "",
             *(_TOGETHER if combined else []),
             *combined,
             "",
@@ -39,6 +48,30 @@ def page(found: dict[str, Any]) -> str:
             "",
         ]
     )
+
+
+def _both(run: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """A line for each change that both runs made: medians over the inputs of both."""
+    lines = []
+    for name, one in run["changes"].items():
+        two = other["changes"].get(name)
+        if two is None or "reaches" not in one or "reaches" not in two:
+            continue
+        reaches = one["reaches"] + two["reaches"]
+        lines.append(
+            f"| {name} | {len(reaches)} | {_proof(one, run['samples'])} | {_interval(one['range'])} | "
+            f"{_interval(_median_reach(reaches, one['unit']))} | "
+            f"{sum(reach is not None and tuple(reach) == tuple(one['range']) for reach in reaches)} | {one['unit']} | "
+            f"{round_down(median(one['fidelities'] + two['fidelities']), 3)} |"
+        )
+    return lines
+
+
+def _median_reach(reaches: list[Any], unit: str) -> tuple[float, float]:
+    """Each end's median, the end nearer to no change where the number of inputs is even; nothing proved counts as 0."""
+    nothing = {"times": (1.0, 1.0), "quality": (100.0, 100.0)}.get(unit, (0.0, 0.0))
+    lows, highs = zip(*(reach or nothing for reach in reaches), strict=True)
+    return median_high(lows), median_low(highs)
 
 
 def _proof(change: dict[str, Any], samples: int) -> str:
@@ -112,6 +145,13 @@ trained with noise). The number of inputs is that of the records made so far: th
 
 | run | change | inputs | proof | tried | reach at 0.8 | whole | class stays | unit | fidelity | s | kB |
 |---|---|---|---|---|---|---|---|---|---|---|---|""".splitlines()
+
+_ALL = """## All 24 photographs
+
+The four shipped photographs and the twenty of foolbox together. Medians of each end.
+
+| change | inputs | proof | tried | median reach at 0.8 | whole | unit | fidelity |
+|---|---|---|---|---|---|---|---|""".splitlines()
 
 _TOGETHER = """## All at once
 

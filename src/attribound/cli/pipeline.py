@@ -37,7 +37,7 @@ def gate(
     fidelity: Annotated[
         float,
         typer.Option(
-            help="Lowest cosine of smoothed and plain map that counts: inputs below it are not certified; 0: all count."
+            help="Lowest cosine of smoothed and plain map: inputs below it count as not certified; 0: all count."
         ),
     ] = 0.5,
     junit: Annotated[Path | None, typer.Option(help=f"JUnit XML file {_FILE}")] = None,

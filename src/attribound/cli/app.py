@@ -28,13 +28,14 @@ app = typer.Typer(
     invoke_without_command=True,
     help="""Prove how far an explanation can be bent.
 
-A Grad-CAM map or a list of SHAP reasons says why a model decided. A small change of the input can turn that
-explanation into almost anything while the decision stays. attribound proves how far it stays the same: when a picture
-turns or darkens, when numbers of a table are slightly off, or under ANY change of l2 size up to epsilon.
+A Grad-CAM map or a list of SHAP reasons says why a model decided. A small change to the input can turn that
+explanation into almost anything while the decision stays the same. attribound proves how far the explanation holds:
+when a picture is turned or darkened, when numbers in a table are slightly off, or under ANY change of l2 size up to
+epsilon.
 
 \b
 Start with:  attribound demo       digits, then a credit decision, with reports to open
-Prove:       attribound tolerance  how far a picture may turn or darken, or a table's columns be off
+Prove:       attribound tolerance  how far a picture may be turned or darkened, or a table's numbers be off
              attribound certify    any change up to epsilon
 Look:        attribound show       summarise a run
              attribound report     one page to read and share

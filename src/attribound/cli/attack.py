@@ -46,7 +46,7 @@ def attack(
         typer.Option(help="Also search for the smallest epsilon that breaks the cosine [default: only if thorough]."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the attacks.")] = 0,
-    items: Annotated[int | None, typer.Option(min=1, help="Attack only this number of inputs of a run.")] = None,
+    items: Annotated[int | None, typer.Option(min=1, help="Attack only this many inputs of a run.")] = None,
     limit_items: shared.Items = None,
     as_json: Json = False,
 ) -> None:

@@ -35,15 +35,15 @@ def demo(
 ) -> None:
     """Certify digits, then a credit decision; or photographs. Takes about two minutes.
 
-    First comes the tolerance sheet of the first image: how far it may turn, darken or shift before its explanation
-    changes, with a page to open.
+    First comes the tolerance sheet of the first image: how far it may be turned, darkened or shifted before its
+    explanation changes, with a page to open.
 
     Digits: MNIST with the shipped model and both noises; a few certificates are attacked. Prints what is proved for
     each image beside what the paper's (invalid) formula claims. For the same map, summed over 7 x 7 patches, it prints
     how far class and map are safe together and which patches you may rely on.
 
-    Then a small XGBoost forest decides about fifty applicants for credit: exactly how far the first reason of each
-    holds, and the letter to one who is refused. This takes a few seconds.
+    Then a small XGBoost forest decides on fifty applications for credit. Prints exactly how far the first reason of
+    each holds, and the letter to one applicant who is refused. This takes a few seconds.
 
     --photos: the four shipped photographs with centred Grad-CAM of an ImageNet network, which is fetched once. Prints
     how far class and map are safe together and which cells of the map you may rely on.

@@ -31,13 +31,13 @@ def gate(
         bool,
         typer.Option(
             "--population",
-            help="Require the share of the population that the inputs were drawn from.",
+            help="Require that the share proved for the population of the inputs reaches --share.",
         ),
     ] = False,
     fidelity: Annotated[
         float,
         typer.Option(
-            help="Least cosine of smoothed and plain map: inputs below it count as not certified; 0: all count."
+            help="Lowest cosine of smoothed and plain map: inputs below it count as not certified; 0: all count."
         ),
     ] = 0.5,
     junit: Annotated[Path | None, typer.Option(help=f"JUnit XML file {_FILE}")] = None,

@@ -108,7 +108,7 @@ def verify(
     path: Annotated[Path, typer.Argument(help="A stored certificate or sheet, or a run.", show_default=False)],
     repeated: shared.Repeated,
     resample: Annotated[
-        int, typer.Option(min=0, help="Make this number of records of a run again, chosen at random.")
+        int, typer.Option(min=0, help="Compute this many records of a run again, chosen at random.")
     ] = 0,
     as_json: Json = False,
 ) -> None:

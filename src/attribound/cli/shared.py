@@ -101,7 +101,7 @@ class Work:
     engine: Annotated[EngineName, typer.Option(help="local, or ray (needs attribound[ray]).")] = "local"
     address: Annotated[str | None, typer.Option(help="Address of an existing Ray cluster.")] = None
     device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu"
-    pictures: Annotated[int, typer.Option(min=0, help="Keep pictures of this number of inputs, for reports.")] = 200
+    pictures: Annotated[int, typer.Option(min=0, help="Keep pictures of this many inputs, for reports.")] = 200
     strict: Annotated[bool, typer.Option(help="Stop at the first record that fails.")] = False
     retry: Annotated[bool, typer.Option(help="Try failed inputs again.")] = False
     trust_model: Trust = False

@@ -34,7 +34,7 @@ def tolerance(
     keep: Annotated[
         str,
         typer.Option(
-            help="Forests: what must hold: first (the first reason stays), stays:K (each of the first K stays "
+            help="Forests: what must hold, one of: first (the first reason stays), stays:K (each of the first K stays "
             "among them), top:K (their set stays), sign[:COLUMN], class."
         ),
     ] = "first",
@@ -83,7 +83,7 @@ def tolerance(
     ] = 1e-3,
     work: shared.Work,
 ) -> None:
-    """Prove how far inputs may turn, darken or shift before their explanations change; resumes after any interruption.
+    """Prove how far inputs may be turned, darkened or shifted before their explanations change; resumes if interrupted.
 
     Example: attribound tolerance --model mnist-cnn-noise --data mnist-sample --change rotation:30 --change
     brightness:100 --items 5 --out my-run (--data photo.jpg for a single picture)

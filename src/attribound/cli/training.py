@@ -49,7 +49,7 @@ def train(
     bfloat16: Annotated[bool, typer.Option(help="Compute in 16 bits where that is enough.")] = False,
     epsilon: Annotated[float | None, typer.Option(help="l2 radius of the attacks that the objective makes.")] = None,
     attack_steps: Annotated[int | None, typer.Option(min=1, help="Iterations of these attacks.")] = None,
-    step_size: Annotated[float | None, typer.Option(help="Length of the step of an iteration.")] = None,
+    step_size: Annotated[float | None, typer.Option(help="Length of each step.")] = None,
     beta: Annotated[float | None, typer.Option(help="Weight of the second term of trades or consistency.")] = None,
     weight: Annotated[float | None, typer.Option(help="Weight of the attribution term of ig-norm and igr.")] = None,
     path_steps: Annotated[int | None, typer.Option(min=1, help="Points on the path of that attribution.")] = None,
@@ -59,13 +59,13 @@ def train(
     epochs: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="Passes over the data.  [default: 4]")
     ] = None,
-    images: Annotated[int | None, typer.Option(min=1, help="Images seen in all, instead of --epochs.")] = None,
+    images: Annotated[int | None, typer.Option(min=1, help="Total number of images seen, instead of --epochs.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Images per step.  [default: 128]")] = None,
     rate: Annotated[float | None, typer.Option(help="Peak learning rate.  [default: 0.003]")] = None,
     decay: Annotated[float | None, typer.Option(help="Weight decay.  [default: 0]")] = None,
     momentum: Annotated[float | None, typer.Option(help="Gradient descent with this momentum instead of Adam.")] = None,
     patience: Annotated[
-        int | None, typer.Option(min=1, help="Stop after this number of epochs without a smaller loss.")
+        int | None, typer.Option(min=1, help="Stop after this many epochs without a smaller loss.")
     ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**63 - 1, help="Seed of weights, batches and noise.  [default: 0]")
@@ -152,7 +152,7 @@ def tune(
     cosine: Annotated[float, typer.Option(help="Wanted cosine.")] = 0.8,
     epsilon: Annotated[float | None, typer.Option(help="Wanted epsilon.")] = None,
     fidelity: Annotated[
-        float, typer.Option(help="Least median cosine of smoothed and plain maps; 0 allows any.")
+        float, typer.Option(help="Lowest median cosine of smoothed and plain maps to accept; 0 allows any.")
     ] = 0.5,
     items: Annotated[int, typer.Option(min=1, help="Inputs to certify per level.")] = 10,
     samples: Annotated[int, typer.Option(min=16, help="Draws per certificate.")] = 2048,

@@ -124,14 +124,15 @@ def limit(book: "Codebook", column: "ColumnTolerance") -> str:
 
 
 def interval(book: "Codebook", column: "ColumnTolerance") -> str:
-    """`from 12 to 47 months`; ends are rounded towards the row's value, never away."""
+    """`from 12 to 47 months`, `up to 47 months`, `from 12 months up`; ends are rounded towards the row's value."""
     low, high = column.values
     unit = book[column.name].unit
     ends = [
         f"from {short_end(low, column.value)}" if low > -math.inf else "",
         f"{'' if low > -math.inf else 'up '}to {short_end(high, column.value)}" if high < math.inf else "",
     ]
-    return f"{' '.join(end for end in ends if end)} {unit}".rstrip()
+    upwards = " up" if low > -math.inf and high == math.inf else ""
+    return f"{' '.join(end for end in ends if end)} {unit}".rstrip() + upwards
 
 
 def nearest(sheet: "Sheet", part: "Part") -> str:

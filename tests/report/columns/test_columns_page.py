@@ -3,11 +3,12 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
-from attribound.report.columns.page import render
+from attribound.report.columns.page import _kind, render
 from attribound.report.page import write_report
 from attribound.runs import Store
 from attribound.runs.columns_setup import prepare_columns
@@ -87,6 +88,12 @@ def test_a_forged_record_proves_nothing(credit, tmp_path) -> None:
     assert "1 records are doubtful and count as proving nothing" in text
     assert "For 0 of 1 applicants" in text
     assert json.loads(encode(forged))["parts"][0]["reach"] is None
+
+
+@pytest.mark.parametrize(("reaches", "kind"), [([0.1, 0.2], "nothing"), ([0.1, 0.3], "proved"), ([], "nothing")])
+def test_a_verdict_that_holds_for_nobody_is_not_green(reaches: list[float], kind: str) -> None:
+    summary = SimpleNamespace(doubtful={}, asked=SimpleNamespace(size="l2"))
+    assert _kind(summary, reaches) == kind
 
 
 # --- in a browser

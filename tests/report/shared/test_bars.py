@@ -39,6 +39,8 @@ def test_nothing_proved_draws_nothing_and_infinite_ends_fill_the_bar():
 def test_numbers_below_do_not_run_into_each_other():
     assert [tick.text for tick in bar().ticks] == ["-30", "0", "30"]
     assert [tick.text for tick in bar(stops=(5, 100), zero=100).ticks] == ["5", "100"]
+    assert [tick.text for tick in bar(stops=(958, 10500), zero=8358).ticks] == ["958", "10,500"]  # they would overlap
+    assert [tick.text for tick in bar(stops=(958, 9271), zero=3573).ticks] == ["958", "3,573", "9,271"]
 
 
 def test_those_who_do_not_see_get_the_same_and_texts_are_escaped():

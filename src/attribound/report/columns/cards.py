@@ -161,6 +161,8 @@ def _bar(sheet: Sheet, column: ColumnTolerance, ranges: Ranges) -> Bar | None:
     room = _ROOM * (last - first)
     first -= room if first == low else 0
     last += room if last == high else 0
+    if all(float(end).is_integer() for end in ends):
+        first, last = math.floor(first), math.ceil(last)
     return Bar(
         title=sheet.codebook.title(column.name),
         text=f"holds {interval(sheet.codebook, column)}.",

@@ -51,7 +51,7 @@ def render(store: Store) -> str:
         alarms=_alarms(summary),
         notes=[f"{called(one['item'], one['input'])} failed: {one['message']}" for one in summary.messages],
         facts=_facts(summary),
-        provenance=[fact("Work", f"{summary.seconds:,.1f} s"), *origin(summary.config, versions)],
+        provenance=[fact("Time taken", f"{summary.seconds:,.1f} s"), *origin(summary.config, versions)],
         version=versions.get("attribound", ""),
         command=f"attribound tolerance --model {summary.config.model} --data '{summary.config.data}' --keep "
         f"{summary.asked.keep} --size {summary.asked.size} --out {store.path.name}",
@@ -96,12 +96,16 @@ def _told(summary: ColumnsSummary) -> str:
 def _headline(summary: ColumnsSummary, reaches: list[float]) -> str:
     if not reaches:
         return "This run has no records yet."
-    size = 1.0 if summary.asked.size == "count" else _TOLD
-    held = sum(reach > size for reach in reaches)
     noun = summary.asked.noun
     counts = summary.asked.size == "count"
-    change = "one changed answer" if counts else f"every change of up to {size:g} {_unit(summary)}"
-    return f"For {held} of {summary.rows} {noun}s, {_told(summary)} against {change}."
+    change = "one changed answer" if counts else f"every change of up to {_TOLD:g} {_unit(summary)}"
+    return f"For {_held(summary, reaches)} of {summary.rows} {noun}s, {_told(summary)} against {change}."
+
+
+def _held(summary: ColumnsSummary, reaches: list[float]) -> int:
+    """For how many rows the first sentence of the page holds."""
+    size = 1.0 if summary.asked.size == "count" else _TOLD
+    return sum(reach > size for reach in reaches)
 
 
 def _unit(summary: ColumnsSummary) -> str:
@@ -111,7 +115,7 @@ def _unit(summary: ColumnsSummary) -> str:
 def _kind(summary: ColumnsSummary, reaches: list[float]) -> str:
     if summary.doubtful:
         return "broken"
-    return "proved" if any(reach > 0 for reach in reaches) else "nothing"
+    return "proved" if _held(summary, reaches) else "nothing"
 
 
 def _share(reaches: list[float], size: float, total: int, counts: bool) -> dict[str, str]:

@@ -10,7 +10,9 @@ from attribound.rounding import with_commas
 from attribound.tolerances.evidence import Interval
 
 _APART = 12.0
-"""Per cent of the bar that two numbers below it need between them."""
+"""Per cent of the bar that two numbers below it need at least between them."""
+_LETTER = 4
+"""Per cent of the narrowest bar, on paper, that one letter of a tick takes, with some room."""
 
 
 @final
@@ -84,7 +86,9 @@ class Bar:
     def ticks(self) -> list[Tick]:
         """The ends of the range tried, and no change where there is room for it."""
         first, last, middle = self.stops[0], self.stops[-1], self.place(self.zero)
-        shown = [Tick(_short(self.zero), f"{middle:.2f}", "middle")] if _APART <= middle <= 100 - _APART else []
+        text = _short(self.zero)
+        left, right = (max(_APART, _LETTER * (len(_short(end)) + len(text) / 2)) for end in (first, last))
+        shown = [Tick(text, f"{middle:.2f}", "middle")] if left <= middle <= 100 - right else []
         return [Tick(_short(first), "0", "first"), *shown, Tick(_short(last), "100", "last")]
 
     @property

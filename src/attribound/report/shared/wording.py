@@ -119,7 +119,7 @@ def provenance(run: Collected) -> list[Fact]:
         fact("alpha per input", exact_text(config.alpha)),
         fact("Seed", str(config.seed)),
         fact("Limit", config.bound),
-        fact("Work", f"{run.summary.seconds:,.0f} s on {config.device}"),
+        fact("Time taken", f"{run.summary.seconds:,.0f} s on {config.device}"),
         *origin(config, {} if run.first is None else run.first.versions),
     ]
 

@@ -137,6 +137,6 @@ def _provenance(summary: ToleranceSummary, versions: dict[str, str]) -> list[Fac
         fact("Compared with", "the map shown" if config.against == "shown" else "the plain map"),
         fact("Seed", str(config.seed)),
         fact("Limit", config.bound),
-        fact("Work", f"{summary.seconds:,.0f} s on {config.device}"),
+        fact("Time taken", f"{summary.seconds:,.0f} s on {config.device}"),
         *origin(config, versions),
     ]

@@ -78,7 +78,8 @@ def _bar(one: ChangeSummary, key: str, shared: Interval, total: int, noun: str) 
     told = reach(change, shared, sizes=one.sizes)
     text = f"{told[0].upper()}{told[1:]}."
     if total > 1:
-        half = f"At least half: {_told(one, shared)}." if shared else "Less than half: anything at all."
+        nothing = "Not proved for half of them, even without a change."
+        half = f"At least half: {_told(one, shared)}." if shared else nothing
         text = f"{half.replace(' (the whole range tried)', '')} The whole range: {one.whole(key)} of {total} {noun}s."
     return Bar(
         title=title(change.spec),

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from attribound.bounds.cells import Majority
 from attribound.bounds.evidence import Evidence
-from attribound.bounds.rules import RULES
+from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record
@@ -18,24 +18,38 @@ from attribound.certificates.verify import unknown_answers
 from attribound.checks import FloatArray
 from attribound.rounding import exact_text
 
+BoolArray = npt.NDArray[np.bool_]
+
 _TOLERANCE = 1e-9
 
 
-def all_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+def all_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     """(N,) whether every stated number is proved; all records state the same keys."""
+    fine = _proved(evidence, records, [rule.quick for rule in RULES])
+    rest = np.flatnonzero(~fine)
+    if rest.size:  # what quick rules do not prove, the whole ones may
+        fine[rest] = _proved(evidence.rows(rest), [records[at] for at in rest], RULES)
+    return fine
+
+
+def _proved(evidence: Evidence, records: Sequence[Record], rules: Sequence[Rule]) -> BoolArray:
+    """(N,) the same by some rules."""
     draws = np.array([record.draws for record in records], np.float64)[:, None]
 
+    def cosine(epsilon: FloatArray) -> FloatArray:
+        return evidence.cosine(epsilon, rules)
+
     def visible(epsilon: FloatArray) -> FloatArray:
-        return visible_cosine(evidence, epsilon, draws)
+        return visible_cosine(evidence, epsilon, draws, rules)
 
     fine = np.ones(len(records), bool)
-    for name, answer in (("cosine", evidence.cosine), ("visible_cosine", visible)):
+    for name, answer in (("cosine", cosine), ("visible_cosine", visible)):
         for key in getattr(records[0], name):
             stated = _column(records, name, key)
             fine &= (stated <= answer(np.array([float(key)])) + _TOLERANCE)[:, 0]
     for key in records[0].max_epsilon:
         least = _column(records, "max_epsilon", key) - _TOLERANCE
-        fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0)))[:, 0]
+        fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0), rules))[:, 0]
     for key in records[0].max_visible_epsilon:
         least = _column(records, "max_visible_epsilon", key) - _TOLERANCE
         fine &= ((least <= 0) | (visible(np.maximum(least, 0.0)) >= float(key)))[:, 0]
@@ -43,7 +57,7 @@ def all_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.
     return np.asarray(fine & ~_overstated(records))
 
 
-def _status_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+def _status_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     """(N,) whether status and rule are derived ones, if the epsilons stated are."""
     reached = np.array([any(epsilon > _TOLERANCE for epsilon in one.max_epsilon.values()) for one in records])
     if not reached.all():
@@ -55,7 +69,7 @@ def _status_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray
     return np.where(reached, _rule_proved(evidence, records), [one.rule is None for one in records]) & fine
 
 
-def _rule_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+def _rule_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     """(N,) whether the rule named proves the epsilon stated at the reference cosine, or anything where none is."""
     key = exact_text(REFERENCE_COSINE)
     stated = np.array([one.max_epsilon.get(key, 0.0) for one in records])[:, None] - _TOLERANCE
@@ -68,7 +82,7 @@ def _rule_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[n
     return fine
 
 
-def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+def _class_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     """(N,) whether what is stated about the class is proved."""
     known = evidence.fact(Majority).radius(evidence.law)[:, 0] if Majority in evidence.facts else np.zeros(len(records))
     fine = np.array([one.prediction_radius or 0.0 for one in records]) <= known + _TOLERANCE
@@ -83,7 +97,7 @@ def _class_proved(evidence: Evidence, records: Sequence[Record]) -> npt.NDArray[
     return fine
 
 
-def _overstated(records: Sequence[Record]) -> npt.NDArray[np.bool_]:
+def _overstated(records: Sequence[Record]) -> BoolArray:
     """(N,) whether statements that are not checked for many records at once state what does not follow."""
     single = [one for one in STATEMENTS.values() if not one.bulk]
     certificates = map(Certificate, records)

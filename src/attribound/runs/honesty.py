@@ -12,7 +12,7 @@ from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record
-from attribound.certificates.statements.base import REFERENCE_COSINE
+from attribound.certificates.statements.base import REFERENCE_COSINE, Statement
 from attribound.certificates.statements.registry import STATEMENTS
 from attribound.certificates.verify import unknown_answers
 from attribound.checks import FloatArray
@@ -59,7 +59,8 @@ def _proved(evidence: Evidence, records: Sequence[Record], rules: Sequence[Rule]
 
 def _status_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     """(N,) whether status and rule are derived ones, if the epsilons stated are."""
-    reached = np.array([any(epsilon > _TOLERANCE for epsilon in one.max_epsilon.values()) for one in records])
+    stated = [_column(records, "max_epsilon", key)[:, 0] > _TOLERANCE for key in records[0].max_epsilon]
+    reached = np.logical_or.reduce([np.zeros(len(records), bool), *stated])
     if not reached.all():
         reached[~reached] = evidence.rows(np.flatnonzero(~reached)).max_epsilon(0.0)[:, 0] > 0
     fine = [
@@ -100,13 +101,23 @@ def _class_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
 def _overstated(records: Sequence[Record]) -> BoolArray:
     """(N,) whether statements that are not checked for many records at once state what does not follow."""
     single = [one for one in STATEMENTS.values() if not one.bulk]
-    certificates = map(Certificate, records)
+    facts = {fact.name for one in single for fact in one.facts}
     return np.array(
         [
-            any(statement.problems(certificate) for statement in single) or bool(unknown_answers(certificate.record))
-            for certificate in certificates
+            # Most records state nothing of theirs, nor know anything that they are about.
+            (_states_more(record) or not facts.isdisjoint(record.facts)) and _is_overstated(record, single)
+            for record in records
         ]
     )
+
+
+def _states_more(record: Record) -> bool:
+    return bool(record.cells or record.stated_reasons or record.stated_answers)
+
+
+def _is_overstated(record: Record, statements: Sequence[type[Statement]]) -> bool:
+    certificate = Certificate(record)
+    return any(one.problems(certificate) for one in statements) or bool(unknown_answers(record))
 
 
 def _column(records: Sequence[Record], name: str, key: str) -> FloatArray:

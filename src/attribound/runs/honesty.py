@@ -1,7 +1,8 @@
 """Which of many records state no more than they prove; all of them have one law, the same facts and the same keys."""
 
+import itertools
 from collections.abc import Sequence
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -44,14 +45,13 @@ def _proved(evidence: Evidence, records: Sequence[Record], rules: Sequence[Rule]
 
     fine = np.ones(len(records), bool)
     for name, answer in (("cosine", cosine), ("visible_cosine", visible)):
-        for key in getattr(records[0], name):
-            stated = _column(records, name, key)
+        for key, stated in _columns(records, name).items():
             fine &= (stated <= answer(np.array([float(key)])) + _TOLERANCE)[:, 0]
-    for key in records[0].max_epsilon:
-        least = _column(records, "max_epsilon", key) - _TOLERANCE
+    for key, stated in _columns(records, "max_epsilon").items():
+        least = stated - _TOLERANCE
         fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0), rules))[:, 0]
-    for key in records[0].max_visible_epsilon:
-        least = _column(records, "max_visible_epsilon", key) - _TOLERANCE
+    for key, stated in _columns(records, "max_visible_epsilon").items():
+        least = stated - _TOLERANCE
         fine &= ((least <= 0) | (visible(np.maximum(least, 0.0)) >= float(key)))[:, 0]
     fine &= _status_proved(evidence, records) & _class_proved(evidence, records)
     return np.asarray(fine & ~_overstated(records))
@@ -59,8 +59,9 @@ def _proved(evidence: Evidence, records: Sequence[Record], rules: Sequence[Rule]
 
 def _status_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     """(N,) whether status and rule are derived ones, if the epsilons stated are."""
-    stated = [_column(records, "max_epsilon", key)[:, 0] > _TOLERANCE for key in records[0].max_epsilon]
-    reached = np.logical_or.reduce([np.zeros(len(records), bool), *stated])
+    reached = np.zeros(len(records), bool)
+    for stated in _columns(records, "max_epsilon").values():
+        reached |= stated[:, 0] > _TOLERANCE
     if not reached.all():
         reached[~reached] = evidence.rows(np.flatnonzero(~reached)).max_epsilon(0.0)[:, 0] > 0
     fine = [
@@ -120,5 +121,8 @@ def _is_overstated(record: Record, statements: Sequence[type[Statement]]) -> boo
     return any(one.problems(certificate) for one in statements) or bool(unknown_answers(record))
 
 
-def _column(records: Sequence[Record], name: str, key: str) -> FloatArray:
-    return np.array([*map(itemgetter(key), map(attrgetter(name), records))], np.float64)[:, None]
+def _columns(records: Sequence[Record], name: str) -> dict[str, FloatArray]:
+    """By key, the numbers (N, 1) of a table whose keys all records have in the same order."""
+    tables = list(map(attrgetter(name), records))
+    values = np.array(list(itertools.chain.from_iterable(map(dict.values, tables))), np.float64)
+    return dict(zip(tables[0], values.reshape(len(tables), -1, 1).swapaxes(0, 1), strict=True))

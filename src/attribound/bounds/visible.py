@@ -14,9 +14,7 @@ from attribound.bounds.threshold import largest_argument
 from attribound.checks import FloatArray
 
 
-def visible_cosine(
-    evidence: Evidence, epsilon: Numbers, draws: Numbers, rules: Sequence[Rule] = RULES
-) -> FloatArray:
+def visible_cosine(evidence: Evidence, epsilon: Numbers, draws: Numbers, rules: Sequence[Rule] = RULES) -> FloatArray:
     """Lower bound on the cosine between the sampled map and one sampled at the attacked input; -1.0: nothing.
 
     The exact maps are displaced by so much at most, and each sampled map is within its radius of its exact one. The

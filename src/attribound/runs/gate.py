@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ class Demand(ABC, Generic[S]):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # there may be a million
 class GatedInput:
     """One input at the gate: certified, or why not."""
 
@@ -257,16 +258,18 @@ def judge(path: Path, asked: Demand[Any]) -> Gate:
     """Ask of every input of a run whether enough is proved; what is doubtful in any way is not."""
     with Store.read_any(path) as store:
         config, wanted, asked = store.config, store.recall("inputs"), asked.fitted(store)
-        violated, cases, inputs = asked.violated(store), list[GatedInput](), list[str]()
-        fidelities, claims = list[float](), dict[str, None]()
+        violated, cases, inputs, counted = asked.violated(store), list[GatedInput](), set[str](), 0
+        fidelities, claims = array("d"), dict[str, None]()
         alpha = config.alpha if config.kind == "certify" else 0.0
         for one in asked.proved(store):
             cases.append(_case(one, asked, violated))
             if isinstance(one, Failure):
                 continue
-            inputs.append(one.record.input_sha256)
+            counted += 1
+            inputs.add(one.record.input_sha256)
             alpha = max(alpha, one.record.alpha)
-            fidelities += [] if one.record.fidelity is None else [one.record.fidelity]
+            if one.record.fidelity is not None:
+                fidelities.append(one.record.fidelity)
             if isinstance(one.record, Record) and one.record.bound.claim:
                 claims[one.record.bound.claim] = None
         # What a run says of itself can be lowered as easily as records are deleted: its configuration counts too.
@@ -282,7 +285,7 @@ def judge(path: Path, asked: Demand[Any]) -> Gate:
             alpha=alpha,
             chance=chance_level(store, name=asked.maps),
             fidelity=lower_quantile(fidelities, 0.5) if fidelities else None,
-            repeated=len(inputs) - len(set(inputs)),
+            repeated=counted - len(inputs),
             claims=shown_claims(claims),
         )
 

@@ -29,7 +29,7 @@ def all_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     fine = _proved(evidence, records, [rule.quick for rule in RULES])
     rest = np.flatnonzero(~fine)
     if rest.size:  # what quick rules do not prove, the whole ones may
-        fine[rest] = _proved(evidence.rows(rest), [records[at] for at in rest], RULES)
+        fine[rest] = _proved(evidence.rows(rest), [records[at] for at in rest.tolist()], RULES)
     return fine
 
 

@@ -8,6 +8,7 @@ import torch
 
 import attribound as ab
 from attribound.bounds.cells import Majority
+from attribound.bounds.rules import covariance
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record, decode, encode, parse
 from attribound.certificates.verify import consistency, consistency_of, verify_record
@@ -86,6 +87,16 @@ def test_one_forgery_among_many_is_found_and_the_others_are_not_doubted(records)
     block = [*records * 50, false, *records * 50]
     doubts = [bool(one.doubts) for one in prove_records(block, CONFIG)]
     assert doubts == [False] * 200 + [True] + [False] * 200
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize("name", ["cosine", "visible_cosine", "max_epsilon", "max_visible_epsilon"])
+def test_what_quick_rules_do_not_prove_is_asked_again(records, monkeypatch, name, steps):
+    monkeypatch.setattr(covariance, "_STEPS", steps)
+    table = {key: value + 1e-6 for key, value in getattr(records[1], name).items()}
+    false = readable(msgspec.structs.replace(records[1], **{name: table}))
+    doubts = [bool(one.doubts) for one in prove_records([*records * 20, false, *records * 20], CONFIG)]
+    assert doubts == [False] * 80 + [True] + [False] * 80
 
 
 def test_records_that_asked_other_cosines_share_a_block(records):

@@ -15,7 +15,7 @@ from attribound.bounds.budgets import PLAIN, Budget
 from attribound.bounds.facts import Closeness, Fact, Length, Numbers, Spread
 from attribound.bounds.laws import Law
 from attribound.bounds.rules import RULES
-from attribound.bounds.rules.base import ROUNDING
+from attribound.bounds.rules.base import ROUNDING, Rule
 from attribound.bounds.threshold import largest_argument
 from attribound.bounds.tight import VACUOUS
 from attribound.checks import FloatArray
@@ -116,19 +116,19 @@ class Evidence:
 
     # --- answers -------------------------------------------------------------------------------------------
 
-    def cosines(self, epsilon: Numbers) -> dict[str, FloatArray]:
+    def cosines(self, epsilon: Numbers, rules: Sequence[Rule] = RULES) -> dict[str, FloatArray]:
         """The cosine certified by each rule that applies, by its name; -1.0 where a rule says nothing."""
         shift = np.asarray(epsilon, np.float64)
-        return {rule.name: rule.certified(self, shift) for rule in RULES if rule.applies(self)}
+        return {rule.name: rule.certified(self, shift) for rule in rules if rule.applies(self)}
 
-    def cosine(self, epsilon: Numbers) -> FloatArray:
+    def cosine(self, epsilon: Numbers, rules: Sequence[Rule] = RULES) -> FloatArray:
         """The largest certified cosine; -1.0 where no rule says anything."""
-        return np.asarray(np.max(np.stack(np.broadcast_arrays(*self.cosines(epsilon).values())), axis=0))
+        return np.asarray(np.max(np.stack(np.broadcast_arrays(*self.cosines(epsilon, rules).values())), axis=0))
 
-    def holds(self, cosine: float, epsilon: Numbers) -> npt.NDArray[np.bool_]:
+    def holds(self, cosine: float, epsilon: Numbers, rules: Sequence[Rule] = RULES) -> npt.NDArray[np.bool_]:
         """Where `cosine(epsilon)` is at least `cosine`; rules that search are asked only if others do not say it."""
         shift, proved = np.asarray(epsilon, np.float64), np.asarray(False)
-        for rule in sorted(RULES, key=lambda rule: rule.searches):
+        for rule in sorted(rules, key=lambda rule: rule.searches):
             if rule.applies(self) and not (proved.ndim and proved.all()):
                 proved = np.asarray(proved | (rule.certified(self, shift) >= cosine))
         return proved
@@ -139,10 +139,10 @@ class Evidence:
         best = max(cosines, key=lambda name: float(cosines[name]))
         return best if float(cosines[best]) > VACUOUS else None
 
-    def displacement(self, epsilon: Numbers) -> FloatArray:
+    def displacement(self, epsilon: Numbers, rules: Sequence[Rule] = RULES) -> FloatArray:
         """How far the map itself can move: ||h(x + delta) - h(x)|| for every ||delta|| <= epsilon."""
         shift = np.asarray(epsilon, np.float64)
-        radii = [np.asarray(rule.displacement(self, shift)) for rule in RULES if rule.applies(self)]
+        radii = [np.asarray(rule.displacement(self, shift)) for rule in rules if rule.applies(self)]
         return np.asarray(np.min(np.stack(np.broadcast_arrays(*radii)), axis=0) * (1 + ROUNDING))
 
     def max_epsilon(self, cosine: float) -> FloatArray:

@@ -36,7 +36,7 @@ _ROUNDING = 1e-11
 NODES = 501
 """Nodes in y for what is certified: three times as many gain a hundred-thousandth of epsilon."""
 
-_TOGETHER = 64
+_TOGETHER = 128
 """Questions that are answered together where there are many."""
 
 

@@ -7,12 +7,14 @@ import numpy as np
 from attribound.bounds.confidence import mean_radius
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Closeness, Length, Numbers
+from attribound.bounds.rules import RULES
+from attribound.bounds.rules.base import Rule
 from attribound.bounds.rules.curvature import cosine_from_displacement
 from attribound.bounds.threshold import largest_argument
 from attribound.checks import FloatArray
 
 
-def visible_cosine(evidence: Evidence, epsilon: Numbers, draws: Numbers) -> FloatArray:
+def visible_cosine(evidence: Evidence, epsilon: Numbers, draws: Numbers, rules: Sequence[Rule] = RULES) -> FloatArray:
     """Lower bound on the cosine between the sampled map and one sampled at the attacked input; -1.0: nothing.
 
     The exact maps are displaced by so much at most, and each sampled map is within its radius of its exact one. The
@@ -22,8 +24,9 @@ def visible_cosine(evidence: Evidence, epsilon: Numbers, draws: Numbers) -> Floa
         evidence: about one explanation or many.
         epsilon: sizes of the change.
         draws: independent draws behind the other map.
+        rules: those that bound the displacement.
     """
-    moved = evidence.displacement(epsilon)
+    moved = evidence.displacement(epsilon, rules)
     closeness = evidence.fact(Closeness)
     other = mean_radius(
         limit=evidence.limit,

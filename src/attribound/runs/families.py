@@ -107,8 +107,8 @@ def clear(block: Sequence[Record | Failure], config: RunConfig) -> list[Family]:
             continue
         if _absent(record) == _NOTHING and record.sealed and min(record.target, record.prediction) >= 0:
             facts, *tables = _tables(record)
-            kinds = tuple((name, tuple(fact)) for name, fact in facts.items())
-            alike[_shared(record), kinds, *map(tuple, tables)].append(place)
+            keys = map(tuple, (facts, *facts.values(), *tables))
+            alike[_shared(record), *keys].append(place)
     return [family for places in alike.values() for family in _families(block, places, config)]
 
 

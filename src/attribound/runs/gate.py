@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from attribound.errors import StoredDataError
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
 from attribound.runs import remarks
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.proved import ProvedRecord, prove_all, uncollected
 from attribound.runs.remarks import Remark
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
@@ -95,7 +96,7 @@ class Demand(ABC, Generic[S]):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # there may be a million
 class GatedInput:
     """One input at the gate: certified, or why not."""
 
@@ -255,18 +256,18 @@ class Gate:
 
 def judge(path: Path, asked: Demand[Any]) -> Gate:
     """Ask of every input of a run whether enough is proved; what is doubtful in any way is not."""
-    with Store.read_any(path) as store:
+    with Store.read_any(path) as store, uncollected():
         config, wanted, asked = store.config, store.recall("inputs"), asked.fitted(store)
-        violated, cases, inputs = asked.violated(store), list[GatedInput](), list[str]()
-        fidelities, claims = list[float](), dict[str, None]()
+        violated, cases, inputs = asked.violated(store), list[GatedInput](), Counter[str]()
+        fidelities, claims = array("d"), dict[str, None]()
         alpha = config.alpha if config.kind == "certify" else 0.0
         for one in asked.proved(store):
             cases.append(_case(one, asked, violated))
             if isinstance(one, Failure):
                 continue
-            inputs.append(one.record.input_sha256)
+            inputs[one.record.input_sha256] += 1
             alpha = max(alpha, one.record.alpha)
-            fidelities += [] if one.record.fidelity is None else [one.record.fidelity]
+            fidelities.extend([] if one.record.fidelity is None else [one.record.fidelity])
             if isinstance(one.record, Record) and one.record.bound.claim:
                 claims[one.record.bound.claim] = None
         # What a run says of itself can be lowered as easily as records are deleted: its configuration counts too.
@@ -282,7 +283,7 @@ def judge(path: Path, asked: Demand[Any]) -> Gate:
             alpha=alpha,
             chance=chance_level(store, name=asked.maps),
             fidelity=lower_quantile(fidelities, 0.5) if fidelities else None,
-            repeated=len(inputs) - len(set(inputs)),
+            repeated=inputs.total() - len(inputs),
             claims=shown_claims(claims),
         )
 

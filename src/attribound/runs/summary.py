@@ -16,7 +16,7 @@ from attribound.certificates.statements.registry import words
 from attribound.certificates.subject import called
 from attribound.rounding import exact_text, lower_quantile, upper_quantile
 from attribound.runs.config import RunConfig
-from attribound.runs.proved import ProvedRecord, prove_all
+from attribound.runs.proved import ProvedRecord, prove_all, uncollected
 from attribound.runs.records import input_of
 from attribound.runs.store import Store
 
@@ -96,8 +96,9 @@ def summarise(store: Store) -> Summary:
     """Read a run's records once; memory is a few numbers per record."""
     config = store.config
     tally = Tally(config)
-    for one in prove_all(store):
-        tally.take(one)
+    with uncollected():
+        for one in prove_all(store):
+            tally.take(one)
     return tally.summary(config, list(store.findings().values()), chance_level(store))
 
 

@@ -324,3 +324,34 @@ def test_very_many_questions_take_the_best_level_of_one_grid():
         np.testing.assert_allclose(cosines[:, at], wanted, atol=1e-9)
         moved = (1 + together.norm_upper) * cut.missing + spread * cut.deviation
         np.testing.assert_allclose(distances[:, at], moved.min(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_the_quick_rule_says_almost_the_same_and_nothing_that_no_truncation_proves(own):
+    rng = np.random.default_rng(7)
+    norm, share = rng.uniform(0.6, 0.95, (200, 1)), 10 ** rng.uniform(-2, -0.3, (200, 1))
+    known = zip(norm[:, 0], np.ones(200), within(norm, share)[:, 0], strict=True)
+    together = Evidence.stack([normal(*row, sigma=1.0) for row in known])
+    epsilon = rng.uniform(0.2, 0.6, (200, 1) if own else 1)
+    for name, better in (("cosine", 1), ("displacement", -1)):
+        quick, whole = (getattr(rule, name)(together, epsilon) for rule in (RULE.quick, RULE))
+        np.testing.assert_allclose(quick, whole, rtol=1e-7)
+        low, high = together.law.level_range(np.broadcast_to(epsilon, (200, 1))[:, 0])
+        cut = together.law.truncate(epsilon, np.linspace(low, high, 20_001, axis=-1))
+        spread = np.sqrt(together.eigenvalue) * cut.deviation
+        sine = ((cut.missing + spread) / (1 - cut.missing)).min(axis=1) / norm[:, 0]
+        best = {
+            "cosine": np.sqrt(1 - sine**2),
+            "displacement": ((1 + together.norm_upper) * cut.missing + spread).min(axis=1),
+        }
+        assert np.all(better * (quick[:, 0] - best[name]) <= 1e-6)
+
+
+def test_the_quick_rule_is_sound_where_newton_goes_astray():
+    rng = np.random.default_rng(8)
+    norm, share = rng.uniform(0.05, 1, (300, 1)), 10 ** rng.uniform(-6, 0, (300, 1))
+    known = zip(norm[:, 0], np.ones(300), within(norm, share)[:, 0], strict=True)
+    together = Evidence.stack([normal(*row, sigma=1.0) for row in known])
+    epsilon = 10 ** rng.uniform(-2, 0.6, (300, 1))
+    assert np.all(RULE.quick.cosine(together, epsilon) <= RULE.cosine(together, epsilon) + 1e-7)
+    assert np.all(RULE.quick.displacement(together, epsilon) >= RULE.displacement(together, epsilon) * (1 - 1e-7))

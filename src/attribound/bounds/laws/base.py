@@ -101,6 +101,10 @@ class Law(ABC):
         """Where the best level is to be sought."""
         raise NotImplementedError(f"{self.kind} noise has no truncations")
 
+    def better_level(self, epsilon: FloatArray, level: FloatArray, cut: Truncation, ratio: FloatArray) -> FloatArray:
+        """From a level and its truncation to one where ratio * missing + deviation is probably smaller: any will do."""
+        return level
+
     @property
     @abstractmethod
     def reach(self) -> float:

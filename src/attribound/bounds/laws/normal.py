@@ -56,6 +56,16 @@ class Normal(Law):
         shift = np.asarray(epsilon) / self.sigma
         return shift - 6.0, shift + 9.0
 
+    def better_level(self, epsilon: FloatArray, level: FloatArray, cut: Truncation, ratio: FloatArray) -> FloatArray:
+        """Newton's step in L* towards the best one, which is E[W] + ratio * deviation: the derivatives there vanish."""
+        shift, kept = np.asarray(epsilon) / self.sigma, 1 - cut.missing
+        with np.errstate(all="ignore"):  # where nothing better is known, the level stays
+            cap = np.exp(shift * level - shift**2 / 2)
+            slope = special.ndtr(-level) * (1 + ratio * (cap - kept) / cut.deviation)
+            cap -= (cap - kept - ratio * cut.deviation) / (1 - slope)
+            better = np.log(cap) / shift + shift / 2
+        return np.where(np.isfinite(better), better, level)
+
     @property
     def reach(self) -> float:
         """No number of draws that anybody takes certifies ten sigma."""

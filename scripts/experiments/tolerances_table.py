@@ -137,7 +137,8 @@ Made by `python scripts/experiments/measure_tolerances.py RUN ... --check N` fro
         --change gamma:2.5 --samples 1024 --out scan1k-photos
 
 Cosine 0.8, windows of an eighth of the range. Alpha is 0.001 for all that one run scans about one input: what two runs
-say about it is false with probability at most 0.002. Exact rows are about the plain map, scanned ones about window means.
+say about it is false with probability at most 0.002. Exact rows are about the plain map, scanned ones about
+window means.
 Medians over inputs; `whole`: inputs proved over all of the range;
 seconds on the clock of a machine that did other work too; kB of a stored record. `photos` are the four shipped ones,
 `imagenet` those of foolbox in alphabetical order (EfficientNet-Lite0, centred Grad-CAM, float32, about 32 ms of one

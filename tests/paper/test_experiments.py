@@ -17,9 +17,9 @@ EMBEDDED = [
 """Those whose models and data are shipped."""
 SOFTMAX = {"attribution": "ig", "output": "probability"}
 PAPERS = {
-    **{key: {**SOFTMAX, "items": 20, "samples": 128} for key in ("table2", "table5")},
+    **{key: {**SOFTMAX, "items": 50, "samples": 128} for key in ("table2", "table5")},
     "table8": {**SOFTMAX, "attribution": "ig-random", "items": 5, "samples": 1024, "steps": 10},
-    "table9": {**SOFTMAX, "items": 30, "samples": 64, "quick": True},
+    "table9": {**SOFTMAX, "items": 50, "samples": 64, "quick": True},
 }
 """Those of them that were run in the paper's own setting, and how."""
 

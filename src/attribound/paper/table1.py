@@ -62,9 +62,9 @@ CIFAR10 = _Effort(
     steps=20,
     draws=4,
     scored=64,
-    shares={"IG": 0.16, "SmoothSM": 0.08, "SmoothIG": 0.04},
-    once=("SmoothSM", "IG", "SmoothIG"),
-    later=0.16,
+    shares={"SmoothIG": 0.2},
+    once=("SmoothIG",),
+    later=0.2,
 )
 """A step on a ResNet-20 costs 30 to 100 times one on the digits' network; smoothed IG 10 times plain saliency."""
 

@@ -22,16 +22,20 @@ from attribound.runs import Store
 
 OUT = Path(__file__).parents[2] / "results" / "precision.md"
 COPIES, COSINE = 4, "0.8"
+COLUMNS = [
+    *("model", "map", "noise", "draws", "inputs", "cosine, median", "lowest", "same class"),
+    *("epsilon, float32", "bfloat16", "their ratio, median", "lowest", "highest"),
+]
 HEAD = f"""# Maps and certificates in bfloat16
 
-Made by `python scripts/experiments/measure_precision.py RUN32 RUN16` from two runs of `attribound certify` that differ in
-`--precision` alone, on a processor with bfloat16 instructions. *Cosine*: a single map in bfloat16 with the same map in
-float32, of every input and of {COPIES} noisy copies of it. *Epsilon* at cosine {COSINE}: what the bfloat16 run certifies, over what
-the float32 run certifies, input by input, where both explain the same class. `python -m benchmarks half_precision` measures the
+Made by `python scripts/experiments/measure_precision.py RUN32 RUN16` from two runs of `attribound certify` that
+differ in `--precision` alone, on a processor with bfloat16 instructions. *Cosine*: a single map in bfloat16 with the
+same map in float32, of every input and of {COPIES} noisy copies of it. *Epsilon* at cosine {COSINE}: what each run certifies,
+and the ratio input by input, where both explain the same class. `python -m benchmarks half_precision` measures the
 speed.
 
-| model | map | noise | draws | inputs | cosine, median | lowest | same class | epsilon, float32 | bfloat16 | their ratio, median | lowest | highest |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| {" | ".join(COLUMNS)} |
+|{"---|" * len(COLUMNS)}
 """
 
 

@@ -30,9 +30,9 @@ HEAD = f"""# Maps and certificates in bfloat16
 
 Made by `python scripts/experiments/measure_precision.py RUN32 RUN16` from two runs of `attribound certify` that
 differ in `--precision` alone, on a processor with bfloat16 instructions. *Cosine*: a single map in bfloat16 with the
-same map in float32, of every input and of {COPIES} noisy copies of it. *Epsilon* at cosine {COSINE}: what each run certifies,
-and the ratio input by input, where both explain the same class. `python -m benchmarks half_precision` measures the
-speed.
+same map in float32, of every input and of {COPIES} noisy copies of it. *Epsilon* at cosine {COSINE}: what each run
+certifies, and the ratio input by input, where both explain the same class. `python -m benchmarks half_precision`
+measures the speed.
 
 | {" | ".join(COLUMNS)} |
 |{"---|" * len(COLUMNS)}

@@ -96,7 +96,7 @@ def test_a_forged_record_proves_nothing(credit, tmp_path) -> None:
     with Store.create(tmp_path / "run", config) as store:
         store.add(Outcome(first.item, forged))
         text = render(store)
-    assert "1 records are doubtful and count as proving nothing" in text
+    assert "1 record is doubtful and counts as proving nothing" in text
     assert "For 0 of 1 applicants" in text
     assert json.loads(encode(forged))["parts"][0]["reach"] is None
 

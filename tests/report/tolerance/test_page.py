@@ -144,7 +144,7 @@ def test_forged_records_count_as_nothing_and_names_are_escaped(tolerated, tmp_pa
         return Outcome(0, msgspec.structs.replace(outcome.record, reaches=stated), outcome.pictures)
 
     text = page_of(changed_run(tolerated, tmp_path / "forged", forge, classes=[EVIL] * 10))
-    assert "1 records are doubtful and count as proving nothing: item 0, rotation." in text
+    assert "1 record is doubtful and counts as proving nothing: item 0, rotation." in text
     assert "Nothing counts as proved:" in text
     assert EVIL not in text
     assert 'class="verdict warning"' in text

@@ -152,6 +152,8 @@ def _alarms(summary: ColumnsSummary) -> list[str]:
     if not summary.doubtful:
         return []
     row, doubt = next(iter(summary.doubtful.items()))
+    if len(summary.doubtful) == 1:
+        return [f"1 record is doubtful and counts as proving nothing, that of row {row}: {doubt}."]
     return [
         f"{len(summary.doubtful)} records are doubtful and count as proving nothing, for example row {row}: {doubt}."
     ]

@@ -43,11 +43,11 @@ ABOUT = """# Certified class activation maps of unmodified ImageNet networks
 
 Made by `scripts/experiments/measure_imagenet.py` (draws) and `scripts/experiments/imagenet_table.py` (this page and
 `imagenet.json`, which has every photo's numbers). Gaussian noise in pixels of [0, 1], 1,024 draws per photo, alpha
-0.001, predicted class, maps of the last convolutional stage (7 x 7), centred unless it says otherwise. Photos: the four
+0.001, predicted class, maps of the last convolutional stage (7 x 7), centred unless stated otherwise. Photos: the four
 shipped ones, then those of foolbox in alphabetical order of their folders. Columns: medians over the photos of norm /
 limit, of the certified epsilon at cosine 0.8 and of the fidelity (cosine of smoothed and plain map); chance, the 90 %
 quantile of the cosines between smoothed maps of different photos; shares of labelled photos that are classified
-rightly, plain and under noise; share of draws that keep the plain prediction; share of photos with a joint epsilon
+correctly, plain and under noise; share of draws that keep the plain prediction; share of photos with a joint epsilon
 above 0, up to which both the class that most draws show and the map at cosine 0.8 are proved to stay; share of the
 cells that are proved, all at once, to stay among the hotter or the colder half of the map under every change up to 0.1.
 
@@ -56,7 +56,7 @@ about 1 % of epsilon.
 
 With 1,024 draws no rule that only looks at draws can prove more than about 2.15 sigma at cosine 0.8, however constant
 the maps are: an event of probability ln(1000)/1024 may have been missed, a shift by 2.15 sigma makes it as likely as
-37 %, and so many of the worst maps turn the mean to cosine 0.8.
+37 %, and that share of the worst maps turns the mean to cosine 0.8.
 """
 
 

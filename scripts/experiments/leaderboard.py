@@ -52,17 +52,17 @@ their evidence, with attacks where a gap is given; `results/leaderboard.json` ha
 """
 COLUMNS = """## What the columns mean
 
-- **certified epsilon**: median over the inputs of the largest l2 change that provably keeps the cosine at 0.8,
-  between exact averages; **as sampled**: the same for maps as people see them; **with the class**: the smoothed class
-  stays, too.
+- **certified epsilon**: median over the inputs of the largest l2 change that provably keeps the cosine at 0.8
+  or more, between exact averages; **as sampled**: the same for maps as people see them; **with the class**: the
+  smoothed class stays, too.
 - **cells**: mean share of the map's cells proved, all at once, to stay in its hotter or colder half under every
   change up to 0.1.
 - **fidelity**: median cosine of smoothed and plain map. A high epsilon with a low fidelity is a stable map of
   something else.
 - **accuracy**: on the whole test set, from the model's card (without one: on the row's inputs); **under noise**:
   share of the row's noisy inputs that are classified as labelled.
-- **attack gap**: worst cosine that attacks found at the certified epsilon, less 0.8: what neither side knows. No
-  certificate was violated, or its row would not be here.
+- **attack gap**: worst cosine that attacks found at the certified epsilon, less 0.8: what neither proof nor attack
+  settles. No certificate was violated, or its row would not be here.
 - **seconds** per input, one CPU thread, with other work on the machine: an order of magnitude. A draw is one
   gradient.
 

@@ -55,8 +55,8 @@ feature that does not move. *Early*: sampling stops when a question (a cosine at
 settled. Shifts are searched on a grid of 321 along a line or 3,841 in a plane, up to 4 sigma. Combination k uses the
 seeds (k, kind, field).
 
-To see whether the judge sees anything: the last column judges the same certificates as if every epsilon meant changes
-half as large again.
+To check that the judge can find false certificates, the last column judges the same certificates as if every epsilon
+meant changes half as large again.
 
 Shares with their Clopper-Pearson intervals at 95 %.
 """

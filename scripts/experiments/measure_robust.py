@@ -36,8 +36,8 @@ ABOUT = """# Explanations of the robust CIFAR-10 models under attack
 Made by `{command}`.
 ResNet-20; saliency of the predicted class; l2 IFIA with the top-k loss, {steps} steps, only changes
 that keep the prediction; the first {items} test images. Top-1,000: mean share of the 1,000 largest of 3,072 features
-that are kept, +- half of its 95 % interval (Student's t over images, one training each: the chance of another
-training is not in it). Accuracy: 10,000 test images; *own attack*: that of the model's training (its card says which);
+that are kept, +- half of its 95 % interval (Student's t over images, one training each: the variation between
+trainings is not in it). Accuracy: 10,000 test images; *own attack*: that of the model's training (its card says which);
 *20 steps*: first {held} test images, cross-entropy raised within l2 0.25. Nothing on this page is certified.
 """
 

@@ -82,7 +82,7 @@ ABOUT = (
     "Gaussian noise on the numbers, sigma in standard deviations (in the name); 2048 draws unless named, alpha 0.001.",
     "`epsilon(0.8)`: the certified size of a change that keeps cosine 0.8; `first stays first`: the certified size up",
     "to which the first smoothed reason stays first; `exact, plain`: the same about the plain SHAP values, by search.",
-    "150 trees of depth 4, XGBoost. Numbers need not stay whole in German credit. Beyond draws it is the model that",
+    "150 trees of depth 4, XGBoost. Numbers need not stay whole in German credit. Besides the draws, the model",
     "limits what is certified: on the first 20 applicants, 2048 draws, a learning rate of 0.03 in place of 0.1 raises",
     "the median epsilon(0.8) from 0.691 to 0.784, `first stays first` from 0.120 to 0.225 and fidelity from 0.959 to",
     "0.977. An alpha of 0.01 in place of 0.001 gives 0.711, 0.131 and 0.959 there.",

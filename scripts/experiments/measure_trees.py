@@ -297,7 +297,7 @@ ABOUT = (
     "400 for training; 80 trees of depth 3; 100 of depth 4 in the random forest). Every model has seed 0. Whole",
     "numbers move in whole numbers, except in `german-real`. `german-all`: categories move too, a changed answer",
     "counts one unit. `german-stays`: each of four reasons stays among the four. `any change`: no change of these",
-    "columns whatever breaks it. XGBoost unless named otherwise; scikit-learn does not explain, so the random",
+    "columns whatever breaks it. XGBoost unless named otherwise; scikit-learn has no SHAP values, so the random",
     "forest's nearest changes are confirmed by our own values of whole rows.",
 )
 

@@ -140,10 +140,10 @@ Cosine 0.8, windows of an eighth of the range. Alpha is 0.001 for all that one r
 say about it is false with probability at most 0.002. Exact rows are about the plain map, scanned ones about
 window means.
 Medians over inputs; `whole`: inputs proved over all of the range;
-seconds on the clock of a machine that did other work too; kB of a stored record. `photos` are the four shipped ones,
+wall-clock seconds on a machine that did other work too; kB of a stored record. `photos` are the four shipped ones,
 `imagenet` those of foolbox in alphabetical order (EfficientNet-Lite0, centred Grad-CAM, float32, about 32 ms of one
 core a map); `digits` the first shipped ones (consistency training), `cifar10` the first test pictures (ResNet-20
-trained with noise). The number of inputs is that of the records made so far: the same commands go on with them.
+trained with noise). The number of inputs is that of the records made so far: the same commands continue the runs.
 
 | run | change | inputs | proof | tried | reach at 0.8 | whole | class stays | unit | fidelity | s | kB |
 |---|---|---|---|---|---|---|---|---|---|---|---|""".splitlines()

@@ -136,7 +136,7 @@ def test_a_statement_from_outside_is_one_file_and_one_call(certified) -> None:
     assert "positive draws: at least 0." in said, "the console says it"
     page = Page(folder / "run" / "report.html")
     assert [detail["said"]["positive draws"][:11] for detail in page.data["details"].values()] == ["at least 0."] * 2
-    assert "--positive 400" in page.text, "the command that repeats the run asks for it"
+    assert "--ask positive=400" in page.text, "the command that repeats the run asks for it, imported before or not"
 
 
 def test_verify_derives_its_answer_anew(certified, tmp_path) -> None:

@@ -97,7 +97,9 @@ def test_show_and_export(done, capsys):
     shown = printed(capsys, "show", done)
     assert shown["statements"][0]["exact"] == ROWS
     assert run(["show", str(done)]) == 0
-    assert "no change smaller than" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "no change smaller than" in out
+    assert f"for at least half of {ROWS} rows; under any change" in out
     rows = printed(capsys, "export", done, "--format", "json")["records"]
     assert rows[0]["row"]["housing"] in WORDS
     assert set(rows[0]["statements"]["1"]["intervals"]) == set(NAMES)

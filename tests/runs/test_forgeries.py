@@ -87,7 +87,7 @@ def test_an_honest_run_passes_and_says_what_it_may_have_missed(run) -> None:
     assert (found.passed, found.resampled, found.unseen, found.remarks) == (True, ITEMS, "", [])
     some = RunCheck(records=12, resampled=3, eligible=12)
     assert some.unseen == (
-        "chosen at random, 3 of 12: a single forged record is missed with probability 75%; 7 or more forged ones are "
+        "chosen at random, 3 of 12: a single forged record is missed with probability 75 %; 7 or more forged ones are "
         "found with probability at least 95 %"
     )
 

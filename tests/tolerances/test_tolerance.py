@@ -191,7 +191,7 @@ def test_other_bad_input():
     good = ab.tolerance(ab.Unit(Turning()), X, Steps(2))
     with pytest.raises(ArgumentError, match=r"expected a change of this sheet \(steps\), got 'zoom'"):
         good["zoom"]
-    with pytest.raises(ArgumentError, match=r"at most one that was asked \(0.8\), got 0.95"):
+    with pytest.raises(ArgumentError, match=r"no larger than one that was asked \(0.8\), got 0.95"):
         good["steps"].reach(0.95)
     picture = torch.zeros(1, 8, 8)
     picture[0, 0, 0] = 1

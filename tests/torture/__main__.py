@@ -60,7 +60,7 @@ def _table(rows: list[Row], seconds: float, planned: int) -> str:
             "",
             f"Each run has {ITEMS} inputs; after every fault all stored records are compared with those of a run to",
             f"which nothing happened, and no process may be left. Full and read-only media were {where}.",
-            "The full table is `make torture`.",
+            "`make torture` makes the full table.",
             "",
             "| fault | times | failures | seconds |",
             "|---|---|---|---|",

@@ -86,7 +86,7 @@ def unfaithful(fidelity: float | None, least: float) -> str:
     known = "is unknown" if fidelity is None else f"is only {round_down(fidelity, 2)}"
     return (
         f"the fidelity (cosine of the smoothed and the plain map) {known}, less than {exact_text(least)}: this is "
-        "another explanation than people know; take less noise"
+        "not the explanation that people know; use less noise"
     )
 
 

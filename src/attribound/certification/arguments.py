@@ -55,8 +55,8 @@ def check_field(field: Field) -> Bounded:
     check_evaluating(limited.model)
     if any(value.is_inference() for value in _tensors(limited.model)):
         raise FieldError(
-            "expected a model made outside torch.inference_mode(): gradients cannot pass its weights; load it again "
-            "outside, or use copy.deepcopy(model) there"
+            "expected a model made outside torch.inference_mode(): gradients cannot pass through its weights; "
+            "load it again outside, or use copy.deepcopy(model) there"
         )
     return limited
 

@@ -70,7 +70,7 @@ Data = Annotated[
         "mnist-sample, photos, ..."
     ),
 ]
-Alpha = Annotated[float, typer.Option(help="Probability that a certificate is false.")]
+Alpha = Annotated[float, typer.Option(help="A certificate is false with at most this probability.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the draws.")]
 
 
@@ -102,7 +102,7 @@ def interruptible() -> Iterator[threading.Event]:
     def note(number: int, frame: object) -> None:
         event.set()
         signal.signal(signal.SIGINT, before)
-        print("finishing the inputs in hand; press Ctrl-C again to leave them", file=sys.stderr, flush=True)
+        print("finishing the inputs in hand; press Ctrl-C again to abandon them", file=sys.stderr, flush=True)
 
     before = signal.signal(signal.SIGINT, note)
     try:

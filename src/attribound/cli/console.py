@@ -192,7 +192,8 @@ def _reasons_line(orders: Mapping[str, Any], *, assumed: bool) -> str:
 
 def _quantile_table(summary: Summary) -> Table:
     what = "epsilon under the ASSUMED limit" if summary.assumed else "certified epsilon"
-    table = Table(title=f"Largest {what}: quantiles over inputs")
+    failed = summary.counts.get("error", 0)
+    table = Table(title=f"Largest {what}: quantiles over inputs{' that did not fail' if failed else ''}")
     table.add_column("cosine", justify="right")
     for quantile in next(iter(summary.quantiles.values())):
         table.add_column(f"{float(quantile):.0%}", justify="right")

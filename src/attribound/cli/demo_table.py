@@ -74,8 +74,8 @@ def _show_credit(console: Console, credit: Mapping[str, Any]) -> None:
     console.rule("A credit decision")
     console.print(
         f"{credit['items']} applicants, {credit['model']} (XGBoost, SHAP values), exact for {credit['exact']}, in "
-        f"{credit['seconds']:.0f} s. The first reason stays first against every change of the columns, in standard "
-        f"deviations, for this many of {credit['items']}: up to {held}. Half of them: up to "
+        f"{credit['seconds']:.0f} s. The first reason stays first under every change of the columns, in standard "
+        f"deviations, for this many of {credit['items']}: up to {held}. At least half of them: up to "
         f"{round_down(credit['median_reach'], 3)}.\nThe letter of applicant {credit['item']}:\n"
     )
     console.print(credit["letter"], markup=False, soft_wrap=True)

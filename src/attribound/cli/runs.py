@@ -205,7 +205,8 @@ def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> N
         for problem in found.whole:
             print(f"{path}: {printable(problem)}")
         if found.passed:
-            print(f"{path}: {found.records} records follow from their evidence; {found.resampled} made again agree")
+            again = f"made again and found to agree: {found.resampled}"
+            print(f"{path}: {found.records} records follow from their evidence; {again}")
         for remark in filter(None, (found.unseen, *found.remarks)):
             print(f"note: {printable(remark)}")
 

@@ -79,7 +79,10 @@ def tolerance(
         ReferenceName, typer.Option(help="Compare with the map shown (a window's mean) or with the plain one.")
     ] = "shown",
     alpha: Annotated[
-        float, typer.Option(help="Probability that anything said about one input is false; exact changes spend none.")
+        float,
+        typer.Option(
+            help="Anything said about one input is false with at most this probability; exact changes spend none."
+        ),
     ] = 1e-3,
     work: shared.Work,
 ) -> None:

@@ -61,9 +61,10 @@ class RunCheck:
             return ""
         many = next(n for n in range(1, self.eligible + 1) if missed(self.eligible, n, self.resampled) <= _SURE)
         rest = f"; {many} or more forged ones are found with probability at least 95 %" if many > 1 else ""
+        alone = -(-100 * (self.eligible - self.resampled) // self.eligible)  # rounded up
         return (
             f"chosen at random, {self.resampled} of {self.eligible}: a single forged record is missed with probability "
-            f"{missed(self.eligible, 1, self.resampled):.0%}{rest}"
+            f"{alone} %{rest}"
         )
 
 

@@ -122,10 +122,10 @@ class ColumnsSummary:
         count = len(one.reaches)
         unbroken = sum(map(math.isinf, one.reaches))
         median = lower_quantile(one.reaches, 0.5)
-        text = "any change" if math.isinf(median) else f"{round_down(median, 4)} {self.asked.unit}"
+        far = "under any change" if math.isinf(median) else f"up to {round_down(median, 4)} {self.asked.unit}"
         return (
-            f"{what} holds up to {text} for half of the rows; under any change of these columns for {unbroken} of "
-            f"{count}; exact for {one.exact} of {count} ({percent(one.exact / count)})."
+            f"{what} holds {far} for at least half of {count} rows; under any change of these columns for {unbroken} "
+            f"of {count}; exact for {one.exact} of {count} ({percent(one.exact / count)})."
         )
 
 

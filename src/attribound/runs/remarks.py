@@ -87,9 +87,9 @@ def doubtful(doubts: Mapping[int, str], total: int) -> list[Remark]:
     """Records that state more than they prove, or do not belong to their run."""
     named = "; ".join(f"item {item} {why}" for item, why in list(doubts.items())[:_NAMED])
     more = "; and others" if len(doubts) > _NAMED else ""
+    are = "is not as it should be" if len(doubts) == 1 else "are not as they should be"
     text = (
-        f"{len(doubts)} of {total} records are not as they should be: {named}{more}. Only numbers that follow from "
-        "their evidence are used."
+        f"{len(doubts)} of {total} records {are}: {named}{more}. Only numbers that follow from their evidence are used."
     )
     return [Remark(text, "alarm")] if doubts else []
 

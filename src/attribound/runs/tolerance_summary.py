@@ -165,7 +165,7 @@ class ToleranceSummary:
         }
 
     def table(self) -> list[list[str]]:
-        """A head and a row per change: medians, rounded inward."""
+        """A head and a row per change: each end is a median of its own, rounded inward."""
         keys = [exact_text(cosine) for cosine in self.config.cosines]
         rows = [["change", "inputs", *(f"cosine {key}" for key in keys), "class stays", "unit", "tried", "proof"]]
         for name, one in self.changes.items():
@@ -188,7 +188,7 @@ class ToleranceSummary:
             f"{name}: {self.inputs} inputs, {self.records} records, {self.errors} failed",
             f"{config.network} on {config.data}; {map_words}, {config.bound}; {config.samples:,} samples per scanned "
             f"change, alpha {exact_text(config.alpha)} for all that is said about one input, seed {config.seed}",
-            "How far inputs may change, the median over inputs of what is proved:",
+            "How far inputs may change: at least half of the inputs counted reach each end (not always the same half):",
             "",
             *(f"  {'   '.join(row).rstrip()}" for row in cells),
             "",

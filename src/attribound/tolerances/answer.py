@@ -166,7 +166,7 @@ class Tolerance:
         fitting = [asked for asked in self.reaches if asked >= cosine]
         if not fitting:
             asked = ", ".join(map(exact_text, self.reaches))
-            raise ArgumentError(f"expected a `cosine` of at most one that was asked ({asked}), got {cosine:g}")
+            raise ArgumentError(f"expected a `cosine` no larger than one that was asked ({asked}), got {cosine:g}")
         return min(fitting)
 
     @property

@@ -30,7 +30,7 @@ def test_the_page_speaks_of_reasons(credit, page) -> None:
     with Store.read_any(credit) as store:
         records = list(store.only(ColumnsRecord))
     held = sum(one.together.size > 0.25 for one in records)
-    assert f"For {held} of 8 applicants, the first reason stays first against every change of up to 0.25" in text
+    assert f"For {held} of 8 applicants, the first reason stays first under every change of up to 0.25" in text
     cards = re.findall(r'data-place="(\d+)" data-item="(\d+)"', text)
     fragile = sorted(records, key=lambda one: (one.together.size, one.item))
     assert [int(item) for _, item in cards] == [one.item for one in fragile]
@@ -60,9 +60,20 @@ def test_several_reasons_each_have_their_reach(tmp_path) -> None:
     config = msgspec.structs.replace(CREDIT, items=3, columns=Asked(keep="stays:3", size="count"))
     run(prepare_columns(config)[1], tmp_path / "run", Local(1))
     text = write_report(tmp_path / "run", tmp_path / "page.html").read_text()
-    assert "each of the first 3 reasons stays among the 3 against one changed answer" in text
+    assert "each of the first 3 reasons stays among the 3 under any single changed answer" in text
+    assert "stays for at least half of the applicants up to" in text
     assert text.count("Reason 3") == 1
     assert "up to 2 answers" in text
+
+
+def test_the_command_repeats_what_was_asked(tmp_path) -> None:
+    asked = Asked(keep="class", fixed=("age", "purpose"), missing=True, threshold=0.5)
+    run(prepare_columns(msgspec.structs.replace(CREDIT, items=1, columns=asked))[1], tmp_path / "run", Local(1))
+    text = write_report(tmp_path / "run", tmp_path / "page.html").read_text()
+    made = re.search(r"Made by <code>(.*?)</code>", text)
+    assert made is not None
+    assert "--keep class --size l2 --fixed age,purpose --whole " in made[1]
+    assert made[1].endswith("--threshold 0.5 --missing --items 1 --out run")
 
 
 def test_names_from_files_cannot_become_markup(credit, tmp_path) -> None:
@@ -85,7 +96,7 @@ def test_a_forged_record_proves_nothing(credit, tmp_path) -> None:
     with Store.create(tmp_path / "run", config) as store:
         store.add(Outcome(first.item, forged))
         text = render(store)
-    assert "1 records are doubtful and count as proving nothing" in text
+    assert "1 record is doubtful and counts as proving nothing" in text
     assert "For 0 of 1 applicants" in text
     assert json.loads(encode(forged))["parts"][0]["reach"] is None
 

@@ -89,7 +89,7 @@ def test_a_record_that_states_more_than_it_proves_is_not_believed(synthesise, te
     outcomes = list(template[1])
     liar = forged(outcomes[0], max_epsilon={"0.8": 7.0, "0.9": 6.0}, status="certified")
     page = report(synthesise([liar, *outcomes[1:]]))
-    assert "1 of 4 records are not as they should be: item 0 states more than follows from its evidence" in page.text
+    assert "1 of 4 records is not as it should be: item 0 states more than follows from its evidence" in page.text
     assert page.data["rows"]["epsilon"][0][0] < 7 * 10 ** page.data["scale"]["digits"] / 2
     given = page.data["download"]
     stated = {**given["shared"], **{key: column[0] for key, column in given["columns"].items()}}
@@ -101,7 +101,7 @@ def test_forged_shifts_of_the_moment_rule_are_left_out(synthesise, template) -> 
     facts = {name: dict(fact) for name, fact in outcomes[0].record.facts.items()}
     facts["moments"]["shift"] = [7.9 for _ in facts["moments"]["shift"]]
     page = report(synthesise([forged(outcomes[0], facts=facts), *outcomes[1:]]))
-    assert "1 of 4 records are not as they should be: item 0 states the shift 7.9" in page.text
+    assert "1 of 4 records is not as it should be: item 0 states the shift 7.9" in page.text
     assert "which its moments do not give" in page.text
     row, other = page.data["rows"]["epsilon"][0], page.data["rows"]["epsilon"][1]
     column = page.data["cosines"].index("0.8")

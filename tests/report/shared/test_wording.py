@@ -110,6 +110,8 @@ def test_the_command_repeats_maps_and_cells(template) -> None:
     words = command(config, "out")
     assert "--denoiser d --attribution saliency --map centred --map pooled:7" in words
     assert "--cells 0.5,0.3" in words
+    together = msgspec.structs.replace(template[0], changes=("rotation:10", "zoom:10%"))
+    assert "--change rotation:10 --change zoom:10% " in command(together, "out")
 
 
 def test_large_runs_say_what_the_page_holds(synthesise, template, monkeypatch) -> None:

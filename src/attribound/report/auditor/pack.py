@@ -37,7 +37,7 @@ _README = """# Evidence about the run {name}
 | model-card.md | a section for a model card |
 | SHA256SUMS | the sum of every other file |
 | verify.py | checks with Python alone the sums, the seals, and that records, findings and configuration are those of \
-run.sqlite; with attribound installed, derives every number in run.sqlite anew |
+run.sqlite; with attribound installed, derives every number in run.sqlite again |
 
     python verify.py
 
@@ -45,11 +45,11 @@ The model and the data are not in here; config.json has their hashes. This repea
 
     {command}
 
-audit.html, model-card.md and versions.json are not derived anew: only their sums are compared with SHA256SUMS, which
-whoever made this pack wrote, as they wrote verify.py. Keep the sum of SHA256SUMS elsewhere; where you do not trust the
-pack, run your own `attribound verify run` and make the pages anew with `attribound report run --audience auditor`.
+audit.html, model-card.md and versions.json are not derived again: only their sums are compared with SHA256SUMS, which
+the maker of this pack wrote, like verify.py. Keep the sum of SHA256SUMS elsewhere. If you do not trust the pack, run
+your own `attribound verify run` and make the pages again with `attribound report run --audience auditor`.
 
-Sums and seals find accidents. Anyone who can write them can write false ones: only sampling again, with the model and
+Sums and seals detect accidents. Anyone who can write them can write false ones: only sampling again, with the model and
 the data (`attribound verify run --resample 3`), shows that a record is true.
 """
 

@@ -2,6 +2,7 @@
 
 import heapq
 import math
+import shlex
 
 from attribound.certificates.record import Failure
 from attribound.certificates.subject import called
@@ -11,14 +12,24 @@ from attribound.report.shared.wording import Fact, fact, origin
 from attribound.rounding import percent, round_down
 from attribound.runs import Store
 from attribound.runs.columns_summary import ColumnsSummary, summarise_columns
+from attribound.runs.config import RunConfig
 from attribound.runs.proving import Proved, prove_columns
-from attribound.tolerances.columns.record import ColumnsRecord
+from attribound.tolerances.columns.record import Asked, ColumnsRecord
 from attribound.tolerances.columns.sheet import codebook_of
 
 MOST_CARDS = 200
 """How many rows have a card: those that break first."""
 _SIZES = (0.05, 0.1, 0.25, 0.5)
 _COUNTS = (1.0, 2.0, 3.0)
+_OPTIONS = {
+    "--scale": "scale",
+    "--fixed": "fixed",
+    "--whole": "whole",
+    "--threshold": "threshold",
+    "--nodes": "boxes",
+    "--seconds": "seconds",
+}
+"""What may be typed for columns, and what it is called where it is stored."""
 _TOLD = 0.25
 """The size in the headline."""
 
@@ -47,14 +58,14 @@ def render(store: Store) -> str:
         first=[(book.title(name), count) for name, count in summary.first.most_common(8)],
         cards=[make_card(record, ranges) for record in fragile],
         total=summary.rows,
+        failed=summary.errors,
         left=summary.rows - summary.errors - len(fragile),
         alarms=_alarms(summary),
         notes=[f"{called(one['item'], one['input'])} failed: {one['message']}" for one in summary.messages],
         facts=_facts(summary),
         provenance=[fact("Time taken", f"{summary.seconds:,.1f} s"), *origin(summary.config, versions)],
         version=versions.get("attribound", ""),
-        command=f"attribound tolerance --model {summary.config.model} --data '{summary.config.data}' --keep "
-        f"{summary.asked.keep} --size {summary.asked.size} --out {store.path.name}",
+        command=_command(summary.config, store.path.name),
     )
 
 
@@ -98,8 +109,8 @@ def _headline(summary: ColumnsSummary, reaches: list[float]) -> str:
         return "This run has no records yet."
     noun = summary.asked.noun
     counts = summary.asked.size == "count"
-    change = "one changed answer" if counts else f"every change of up to {_TOLD:g} {_unit(summary)}"
-    return f"For {_held(summary, reaches)} of {summary.rows} {noun}s, {_told(summary)} against {change}."
+    change = "any single changed answer" if counts else f"every change of up to {_TOLD:g} {_unit(summary)}"
+    return f"For {_held(summary, reaches)} of {summary.rows} {noun}s, {_told(summary)} under {change}."
 
 
 def _held(summary: ColumnsSummary, reaches: list[float]) -> int:
@@ -131,7 +142,7 @@ def _share(reaches: list[float], size: float, total: int, counts: bool) -> dict[
 
 
 def _place(number: int, reaches: list[float], summary: ColumnsSummary) -> dict[str, str]:
-    """How far the first, second, ... reason stays for half of the rows."""
+    """How far the first, second, ... reason stays for at least half of the rows that did not fail."""
     middle = sorted(reaches)[(len(reaches) - 1) // 2] if reaches else 0.0
     text = "any change" if math.isinf(middle) else f"{round_down(middle, 3)} {summary.asked.unit}"
     return {"name": f"Reason {number + 1}", "half": text, "any": f"{sum(map(math.isinf, reaches))} of {len(reaches)}"}
@@ -141,9 +152,27 @@ def _alarms(summary: ColumnsSummary) -> list[str]:
     if not summary.doubtful:
         return []
     row, doubt = next(iter(summary.doubtful.items()))
+    if len(summary.doubtful) == 1:
+        return [f"1 record is doubtful and counts as proving nothing, that of row {row}: {doubt}."]
     return [
         f"{len(summary.doubtful)} records are doubtful and count as proving nothing, for example row {row}: {doubt}."
     ]
+
+
+def _command(config: RunConfig, out: str) -> str:
+    """The command that repeats a run; options that are as they come are left out."""
+    asked, usual = config.columns or Asked(), Asked()
+    words = ["attribound", "tolerance", "--model", config.model, "--data", config.data]
+    words += ["--keep", asked.keep, "--size", asked.size]
+    for option, name in _OPTIONS.items():
+        value = getattr(asked, name)
+        if value != getattr(usual, name):
+            words += [option, ",".join(value) if isinstance(value, tuple) else str(value)]
+    words += ["--missing"] if asked.missing else []
+    words += ["--target", config.target] if config.target is not None else []
+    words += ["--items", str(config.items)] if config.items is not None else []
+    words += ["--shuffle", "--seed", str(config.seed)] if config.shuffle else []
+    return shlex.join([*words, "--out", out])
 
 
 def _facts(summary: ColumnsSummary) -> list[Fact]:

@@ -38,7 +38,7 @@ _MEAN = Legend(
 _OTHERS = Legend(
     "less than in other inputs",
     "more than in other inputs",
-    "Red is above the mean map of other inputs, blue below it, white is as there.",
+    "Red is above the mean map of other inputs, blue below it, white equal to it.",
 )
 _FOR = Legend(
     "unused (no value is negative)",

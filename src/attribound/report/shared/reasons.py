@@ -5,7 +5,7 @@ from attribound.rounding import round_down
 
 
 def headline(run: Collected, noun: str) -> str:
-    """How many of the reasons provably stay for half of the inputs, and how far; "" if no reasons were counted."""
+    """How many of the reasons provably stay for at least half of the inputs, and how far; "" if none were counted."""
     orders = run.summary.orders
     if orders is None or run.violated:
         return ""

@@ -30,8 +30,8 @@ _LIMITS = (
 
 _MADE_SO = (
     "It is about inputs made from this one by these changes, one after the other in the order stated, and about the "
-    "average over random amounts around them. Such changes do not exactly add up, so the program need not find "
-    "exactly this map if it is handed an input that somebody else changed."
+    "average over random amounts around them. Such changes do not exactly add up, so the program may not find "
+    "exactly this map if it is given an input that somebody else changed."
 )
 
 Fact = dict[str, Any]
@@ -49,10 +49,10 @@ def theorem(run: Collected) -> list[str]:
         "The explanation is an average: the attribution is computed at many noisy copies of the input, and the exact "
         "average over all such noise is called the smoothed map.",
         "A change of the input only shifts this noise, and the size of the change says exactly how much of the noise "
-        "stays in place. No single attribution is longer than the limit, so the average moves by a known distance at "
-        "most; if the average is much longer than that distance, its direction can hardly change.",
-        f"How long the average is and how much the attributions spread is bounded from {run.config.samples:,} draws "
-        f"per input, such that with probability at least {confidence(run.alpha)} everything stated about that input "
+        "stays in place. No single attribution is longer than the limit, so the average moves by at most a known "
+        "distance; if the average is much longer than that distance, its direction can hardly change.",
+        f"The length of the average and the spread of the attributions are bounded from {run.config.samples:,} draws "
+        f"per input, so that with probability at least {confidence(run.alpha)} everything stated about that input "
         "holds at once.",
     ]
 
@@ -177,12 +177,13 @@ def command(config: RunConfig, out: str) -> str:
     words += ["--arch", config.arch] if config.arch else []
     words += ["--denoiser", config.denoiser] if config.denoiser else []
     words += ["--attribution", config.attribution, *_each("--map", config.maps)]
-    if not certify:
-        windows = [f"{name}:{exact_text(half)}" for name, half in config.windows.items()]
-        words += [*_each("--change", config.changes), *_each("--window", windows)]
+    words += _each("--change", config.changes)
+    words += _each("--window", (f"{name}:{exact_text(half)}" for name, half in config.windows.items()))
     words += ["--target", config.target] if config.target is not None else []
     for name, value in config.asked.items():
-        words += [f"--{name}", STATEMENTS[name].typed(value)]
+        typed = STATEMENTS[name].typed(value)
+        ours = STATEMENTS[name].__module__.startswith("attribound.")
+        words += [f"--{name}", typed] if ours else ["--ask", f"{name}={typed}"]
     words += ["--output", config.output, "--bound", config.bound]
     words += ["--noise", config.noise] if certify else ["--reference", config.against]
     words += ["--samples", str(config.samples), "--alpha", exact_text(float(alpha))]

@@ -71,7 +71,11 @@ def _alarms(summary: ToleranceSummary) -> list[str]:
     found = []
     if summary.doubtful:
         named = ", ".join(list(summary.doubtful)[:5])
-        found.append(f"{len(summary.doubtful)} records are doubtful and count as proving nothing: {named}.")
+        one = len(summary.doubtful) == 1
+        doubted = (
+            "1 record is doubtful and counts" if one else f"{len(summary.doubtful)} records are doubtful and count"
+        )
+        found.append(f"{doubted} as proving nothing: {named}.")
     if any(one.proofs["assumed"] for one in summary.changes.values()):
         found.append("The limit is ASSUMED: what is scanned is not a certificate.")
     return found

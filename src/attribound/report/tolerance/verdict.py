@@ -47,17 +47,27 @@ def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
     whose = f"this {noun}" if summary.inputs == 1 else f"at least half of the {summary.inputs} {noun}s"
     if not summary.inputs:
         return Verdict(kind, "This run has no records yet.", bars)
+    if not far and summary.inputs > 1:
+        return Verdict(kind, f"No change is proved to be harmless for {whose}.", bars)
     if not far:
         return Verdict(kind, f"Nothing is proved about the explanation of {whose}.", bars)
     told = [_told(known[name], shared[name], named=True) for name in far]
-    every = "both changes" if len(known) == 2 else f"all {len(known)} changes"
-    count = every if len(far) == len(known) else f"{len(far)} of {len(known)} changes"
+    count = _count(len(far), len(known), each=summary.inputs > 1)
     start = "If the ASSUMED limit is right, the" if assumed else "The"
     surely = "survives" if assumed else "provably survives"
     more = "; and so on, see the bars" if len(told) > _NAMED else ""
     these = "this change" if len(known) == 1 else count
     text = f"{start} explanation of {whose} {surely} {these}: {'; '.join(told[:_NAMED])}{more}."
     return Verdict(kind, text, bars)
+
+
+def _count(far: int, known: int, *, each: bool) -> str:
+    """How many changes are survived; `each`: by at least half of several inputs, which need not be the same ones."""
+    if each and far > 1:
+        which = f"each of the {known} changes" if far == known else f"each of {far} of the {known} changes"
+        return f"{which} (not always the same half)"
+    every = "both changes" if known == 2 else f"all {known} changes"
+    return every if far == known else f"{far} of {known} changes"
 
 
 def _shared(one: ChangeSummary, key: str, total: int) -> Interval:
@@ -78,7 +88,7 @@ def _bar(one: ChangeSummary, key: str, shared: Interval, total: int, noun: str) 
     told = reach(change, shared, sizes=one.sizes)
     text = f"{told[0].upper()}{told[1:]}."
     if total > 1:
-        nothing = "Not proved for half of them, even without a change."
+        nothing = "Proved for fewer than half of them, even without a change."
         half = f"At least half: {_told(one, shared)}." if shared else nothing
         text = f"{half.replace(' (the whole range tried)', '')} The whole range: {one.whole(key)} of {total} {noun}s."
     return Bar(

@@ -13,7 +13,7 @@ _SHOWN = 4
 
 def lines(record: ColumnsRecord) -> list[str]:
     """The reasons of one row, and how far each statement about them holds."""
-    found = [f"Reasons, the first one first: {', '.join(record.reasons[:_SHOWN])}."]
+    found = [f"Reasons, strongest first: {', '.join(record.reasons[:_SHOWN])}."]
     for part in record.parts:
         found.append(f"{part.words[0].upper()}{part.words[1:]}: {together(record, part)}.")
         free = [name for name, text in limits(record, part).items() if not text]
@@ -25,7 +25,7 @@ def lines(record: ColumnsRecord) -> list[str]:
 def together(record: ColumnsRecord, part: Kept) -> str:
     """All columns at once."""
     if part.reach is None:
-        return "no change of these columns whatever breaks it" if part.exact else "nothing that breaks it was found"
+        return "no change of these columns breaks it, at any size" if part.exact else "nothing that breaks it was found"
     least = "" if part.exact else "at least "
     change = nearest(record, part)
     broken = f"; the nearest that does: {change}" if change else ""

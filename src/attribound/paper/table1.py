@@ -33,7 +33,6 @@ class _Effort:
         scored: fresh draws behind a smoothed map before and after.
         shares: the share of the images that a method is tried on, where not all.
         once: methods that are tried at the first epsilon only.
-        later: the share of a method's images that is tried at the others.
     """
 
     epsilons: tuple[float, ...]
@@ -42,7 +41,6 @@ class _Effort:
     scored: int
     shares: Mapping[str, float] = field(default_factory=dict)
     once: tuple[str, ...] = ()
-    later: float = 1.0
 
     @property
     def cases(self) -> list[tuple[float, str]]:
@@ -50,10 +48,9 @@ class _Effort:
         first = self.epsilons[0]
         return [(one, method) for one in self.epsilons for method in METHODS if one == first or method not in self.once]
 
-    def items(self, epsilon: float, method: str, items: int) -> int:
+    def items(self, method: str, items: int) -> int:
         """Images that a method is tried on."""
-        share = self.shares.get(method, 1.0) * (1.0 if epsilon == self.epsilons[0] else self.later)
-        return max(round(share * items), 1)
+        return max(round(self.shares.get(method, 1.0) * items), 1)
 
 
 MNIST = _Effort(epsilons=(1.0,), steps=40, draws=8, scored=256)
@@ -62,9 +59,8 @@ CIFAR10 = _Effort(
     steps=20,
     draws=4,
     scored=64,
-    shares={"SmoothIG": 0.2},
+    shares={"SmoothIG": 0.4},
     once=("SmoothIG",),
-    later=0.2,
 )
 """A step on a ResNet-20 costs 30 to 100 times one on the digits' network; smoothed IG 10 times plain saliency."""
 
@@ -140,7 +136,7 @@ def _beyond(smoothed: dict[str, Any], plain: dict[str, Any]) -> list[float]:
 
 def _piece(settings: Settings, epsilon: float, name: str, model: str, method: str) -> Piece:
     effort = _effort(settings)
-    settings = replace(settings, items=effort.items(epsilon, method, settings.items))
+    settings = replace(settings, items=effort.items(method, settings.items))
     constants = {"radius": RADIUS, "path": PATH_STEPS, "epsilon": epsilon, "draws": effort.draws}
     about = settings.about(model, steps=effort.steps, method=method, **constants, scored=effort.scored)
     return Piece(f"{name}-{method}", about, lambda: _measure(settings, model, method, epsilon))

@@ -45,6 +45,30 @@ def test_a_graph_is_a_model(tmp_path: Path, batch: int | str, labels: bool) -> N
     assert bool(model.note) == (batch in how)
 
 
+@pytest.mark.parametrize("name", ["scores", "confidence"])
+def test_of_several_outputs_the_scores_are_those_that_are_called_so(tmp_path: Path, name: str) -> None:
+    """The first of them may be an embedding, whose numbers are no classes."""
+    loaded = onnx.load(str(graph(tmp_path)))
+    loaded.graph.output.insert(0, onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["rows", 2]))
+    loaded.graph.output[1].name = loaded.graph.node[1].output[0] = name
+    onnx.save(loaded, str(tmp_path / "two.onnx"))
+    if name == "scores":
+        model = load_model(str(tmp_path / "two.onnx"))
+        np.testing.assert_allclose(model(torch.tensor(ROWS)), np.tanh(ROWS @ WEIGHTS), rtol=1e-5, atol=1e-6)
+        return
+    with pytest.raises(StoredDataError, match="one output of floats, got y, confidence: keep"):
+        load_model(str(tmp_path / "two.onnx"))
+
+
+def test_a_graph_of_single_inputs_is_refused(tmp_path: Path) -> None:
+    loaded = onnx.load(str(graph(tmp_path)))
+    for value, size in ((loaded.graph.input[0], 3), (loaded.graph.output[0], 2)):
+        value.CopyFrom(onnx.helper.make_tensor_value_info(value.name, onnx.TensorProto.FLOAT, [size]))
+    onnx.save(loaded, str(tmp_path / "single.onnx"))
+    with pytest.raises(StoredDataError, match="takes a batch of inputs"):
+        load_model(str(tmp_path / "single.onnx"))
+
+
 def test_a_graph_is_certified_without_gradients(tmp_path: Path) -> None:
     from captum.attr import FeatureAblation
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import attribound as ab
 from attribound.errors import ArgumentError, FieldError
@@ -14,6 +15,7 @@ from attribound.fields import Assumed
 from attribound.sampling.along import Along
 from attribound.tolerances.evidence import reach_of_places
 from attribound.tolerances.scanned import SHARES
+from attribound.tolerances.verify import problems
 from tests.tolerances.known import Add, Mirrored, Steps, Turning
 
 X = torch.zeros(3, dtype=torch.float64)
@@ -107,6 +109,42 @@ def test_exact_changes_spend_no_alpha_and_scans_share_it():
     assert np.array_equal(alone["add"].shown, both["add"].shown)
     assert alone["add"].reach(0.8)[1] >= both["add"].reach(0.8)[1]
     assert both["mirrored"].reach(0.8)[0] == 0
+
+
+class InCompany(Turning):
+    """As a kernel that adds in another order for another number of rows: 0.2 degrees less in a batch."""
+
+    def explain(self, inputs, target, *, generator=None, create_graph=False):
+        fewer = 0.0 if len(inputs) == 1 else 0.2 / self.speed
+        return super().explain(inputs - fewer * inputs.sign(), target, generator=generator, create_graph=create_graph)
+
+
+def test_every_alternative_is_tried_by_itself():
+    """Nobody computes 60 changed inputs at once: the claim is about the map of each, as the plain one was made."""
+    exact = ab.tolerance(ab.Unit(InCompany()), X.float(), Steps(30), cosine=math.cos(math.radians(37.9)))["steps"]
+    places = np.array([k for k in range(-30, 31) if k])
+    np.testing.assert_allclose(exact.record.evidence().cosines, np.cos(np.radians(2.0 * places)), atol=1e-12)
+    assert list(exact.reaches.values()) == [(-18, 18)]
+    assert exact.breaks.cosine == pytest.approx(math.cos(math.radians(38)))
+
+
+@pytest.mark.parametrize("change", [ab.Brightness(3), ab.Rotation(5)])
+def test_fidelity_is_to_the_map_of_the_model_in_float32(change, tmp_path):
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(192, 64), *[torch.nn.ReLU(), torch.nn.Linear(64, 64)] * 3, torch.nn.ReLU()]
+    model = torch.nn.Sequential(torch.nn.Flatten(), *layers, torch.nn.Linear(64, 3)).eval()
+    field, x = ab.Unit(ab.Saliency(model)), (255 * torch.rand(3, 8, 8)).round() / 255
+    sheet = ab.tolerance(field, x, change, precision="bfloat16", samples=256, cosine=0.1)
+    (known,), plain = sheet.tolerances.values(), field.attribute(x[None], sheet.target)[0]
+    likeness = float((plain * known.shown).sum() / known.shown.norm())
+    assert known.fidelity == pytest.approx(likeness, abs=1e-6)
+    assert known.fidelity < 1
+    assert problems(known.record) == []
+    sheet.save(tmp_path / "sheet.json")
+    assert torch.equal(ab.Sheet.load(tmp_path / "sheet.json").plain, plain.float())
+    if known.proof == "exact":  # that of the model as it is cannot differ from itself
+        alone = replace(known.record, subject=replace(known.record.subject, precision="float32"), seal="")
+        assert problems(alone) == [f"has fidelity {known.fidelity:g}"]
 
 
 def test_cosines_share_alpha():

@@ -11,13 +11,14 @@ from PIL import Image
 from attribound.changes.base import Continuous
 from attribound.changes.registry import register_change
 from attribound.cli import run
+from attribound.errors import ArgumentError
 from attribound.runs import Store
 from attribound.runs.engines import Local
 from attribound.runs.kinds import kind_of
-from attribound.runs.proving import prove_tolerances
+from attribound.runs.proving import Proved, prove_tolerances
 from attribound.runs.records import encode
 from attribound.runs.runner import run as carry_out
-from attribound.runs.tolerance_gate import wanted_interval
+from attribound.runs.tolerance_gate import AskedReach, wanted_interval
 from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.runs.tolerance_summary import summarise_tolerances
 from attribound.tolerances.record import ChangeRecord, ToleranceRecord
@@ -171,6 +172,18 @@ def test_the_gate(folder, capsys):
 def test_what_a_reach_asks_for(low, zero, high, reach, wanted):
     change = ChangeRecord("name", "spec", "unit", "made", False, False, low, zero, high)
     assert wanted_interval(change, reach) == wanted
+
+
+@pytest.mark.parametrize(
+    ("low", "zero", "high", "reach"), [(5, 100, 100, 150), (5, 100, 100, 4), (-30, 0, 30, 31), (0, 0, 2, 2.1)]
+)
+def test_a_gate_asks_for_what_was_tried(folder, low, zero, high, reach):
+    """Above the best quality there is nothing that could fail."""
+    record = records(folder)[0, "brightness"]
+    change = ChangeRecord("name", "spec", "unit", "made", False, False, low, zero, high)
+    proved = Proved(replace(record, change=change, reaches={"0.5": (float(low), float(high))}))
+    with pytest.raises(ArgumentError, match="within the range that was tried"):
+        AskedReach(share=1.0, cosine=0.5, change="name", reach=reach).short_of(proved)
 
 
 def test_compare_says_whose_reach_shrank(folder, tmp_path, capsys):

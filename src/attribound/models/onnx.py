@@ -1,6 +1,7 @@
 """ONNX graphs as models: run by onnxruntime, which only this file knows; pinned by their bytes, without gradients."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.file_quota import read_bytes, reason, shown
+from attribound.models.outputs import LOGITS
 
 _FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 
@@ -47,11 +49,11 @@ class Onnx(nn.Module):
         if len(inputs) != 1 or inputs[0].type not in _FLOATS:
             kinds = ", ".join(f"{one.name}: {one.type}" for one in inputs)
             raise StoredDataError(f"expected an ONNX graph with one input of floating-point numbers, got {kinds}")
-        scores = [one.name for one in session.get_outputs() if one.type in _FLOATS]
-        if not scores:
-            kinds = ", ".join(one.type for one in session.get_outputs())
-            raise StoredDataError(f"expected an ONNX graph with scores (B, K), a tensor of floats, got {kinds}")
-        self._session, self._input, self._scores = session, inputs[0], scores[0]
+        if len(inputs[0].shape) == 1:
+            raise StoredDataError(
+                "expected an ONNX graph that takes a batch of inputs (B, ...), got one of a single axis"
+            )
+        self._session, self._input, self._scores = session, inputs[0], _scores(session.get_outputs())
         rows = inputs[0].shape[0] if inputs[0].shape else None
         self._rows = rows if isinstance(rows, int) else None
         self.pinned_sha256, self.training = sha256, False
@@ -71,3 +73,18 @@ class Onnx(nn.Module):
         missing = (self._rows or len(rows)) - len(rows)
         filled = np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)]) if missing else rows
         return self._session.run([self._scores], {self._input.name: filled})[0][: len(rows)]
+
+
+def _scores(outputs: Sequence[Any]) -> str:
+    """The name of the one output that is meant: the only tensor of floats, or that of several with a usual name."""
+    found = [one.name for one in outputs if one.type in _FLOATS]
+    named = [name for name in LOGITS if name in found]
+    if not found:
+        kinds = ", ".join(one.type for one in outputs)
+        raise StoredDataError(f"expected an ONNX graph with scores (B, K), a tensor of floats, got {kinds}")
+    if len(found) > 1 and not named:
+        raise StoredDataError(
+            f"expected an ONNX graph with one output of floats, got {', '.join(found)}: keep the one that holds the "
+            "scores, or call it 'logits'"
+        )
+    return (named or found)[0]

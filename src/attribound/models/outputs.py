@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from attribound.errors import FieldError
 
-_KEYS = ("logits", "out", "output", "scores")
+LOGITS = ("logits", "out", "output", "scores")
+"""What the logits are called among several outputs."""
 
 
 def as_logits(output: Any, rows: int, *, score: bool = False) -> Tensor:
@@ -61,7 +62,7 @@ def _tensor(output: Any) -> Tensor:
 
 
 def _of_mapping(output: Mapping[Any, Any]) -> Tensor:
-    for key in _KEYS:
+    for key in LOGITS:
         if isinstance(output.get(key), Tensor):
             logits: Tensor = output[key]
             return logits

@@ -62,7 +62,7 @@ class AskedReach(Demand[Proved[ToleranceRecord]]):
         """The interval that is proved instead."""
         record, change = one.record, one.record.change
         reached, wanted = record.reach(self.cosine), wanted_interval(change, self.reach)
-        if wanted[0] < change.low or wanted[1] > change.high:
+        if not change.low <= wanted[0] <= wanted[1] <= change.high:  # a quality above the best asks for nothing
             tried = f"{change.low:g} to {change.high:g} {change.unit}"
             raise ArgumentError(f"expected --reach within the range that was tried ({tried}), got {self.reach:g}")
         if reached is not None and reached[0] <= wanted[0] and wanted[1] <= reached[1]:

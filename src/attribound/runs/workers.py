@@ -60,7 +60,7 @@ class Tolerating(Work):
 
 
 def _pictures(about: Subjected, known: Tolerance, task: Task) -> dict[str, FloatArray]:
-    kept = {"plain": about.plain} if task.map or task.picture else {}
+    kept = {"plain": about.familiar} if task.map or task.picture else {}
     if task.picture:
         kept |= {"input": about.x, **known.pictures}
     return {name: values.detach().cpu().double().numpy() for name, values in kept.items()}

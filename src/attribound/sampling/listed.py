@@ -1,6 +1,6 @@
 """Every alternative of a finite change: nothing is drawn, everything is tried."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -36,14 +36,14 @@ class Tried:
 
 
 def try_all(along: Along, plain: FloatArray, label: int) -> Tried:
-    """Look at every alternative.
+    """Look at every alternative by itself, as the plain map was made: kernels differ with the number of rows.
 
     Args:
         along: the family of maps of a finite change.
         plain: (m,) the plain map.
         label: the class that is counted.
     """
-    change = along.change
+    along, change = replace(along, batch=1), along.change
     if not isinstance(change, Finite):
         raise ArgumentError(f"{change.name} has a range: it has no list of alternatives")
     if along.field.random or along.field.block > 1:

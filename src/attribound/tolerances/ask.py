@@ -72,7 +72,7 @@ def tolerance(
 
 def _sheet(asker: Asker, about: Subjected, progress: Progress | None) -> Sheet:
     """Every change asked about one input."""
-    return Sheet({name: asker.ask(name, about, progress) for name in asker.changes}, asker.alpha, about.plain)
+    return Sheet({name: asker.ask(name, about, progress) for name in asker.changes}, asker.alpha, about.familiar)
 
 
 def _input(field: Field, x: Any, columns: dict[str, Any]) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor
 from attribound import checks as check
 from attribound.certificates.subject import Subject
 from attribound.certification.arguments import AskedTarget, check_field, check_input, check_target, class_names, look_at
+from attribound.certification.certifier import plain_map
 from attribound.changes.base import Change, Continuous, Finite, adds_up
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field
@@ -25,6 +26,7 @@ from attribound.hashes import input_bytes, input_hash, model_hash
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.rounding import exact_text
 from attribound.sampling.along import Along
+from attribound.sampling.listed import cosines_with
 from attribound.sampling.scan import Progress, Scan
 from attribound.tolerances.answer import Answer, Tolerance
 from attribound.tolerances.evidence import Listed
@@ -51,6 +53,7 @@ class Subjected:
         item: its number.
         label: its class, if it has one.
         plain: the plain map.
+        familiar: that of the model in float32, which people know.
     """
 
     x: Tensor
@@ -60,6 +63,7 @@ class Subjected:
     item: int
     label: int | None
     plain: Tensor
+    familiar: Tensor
 
 
 @final
@@ -127,7 +131,8 @@ class Asker:
         peek = look_at(self.field.model, x)
         chosen = peek.prediction if target is None else check_target(target, peek.classes, self.classes)
         plain = _plain(self.field, x, chosen, number, item)
-        return Subjected(x, chosen, peek.prediction, number, item, label, plain)
+        familiar = plain if self.field.precision == "float32" else plain_map(self.field, x, chosen, number, item)
+        return Subjected(x, chosen, peek.prediction, number, item, label, plain, familiar)
 
     def ask(self, name: str, about: Subjected, progress: Progress | None = None) -> Tolerance:
         """Ask about one change.
@@ -171,6 +176,13 @@ class Asker:
         """Whether a change that says so adds up where windows around changed inputs need it: it is tried."""
         return isinstance(change, Continuous) and change.adds_up and adds_up(change, x, self.windows[change.name])
 
+    def _fidelity(self, about: Subjected, answer: Answer) -> float:
+        """Of the map shown; where the model is rounded, with the plain map that people know."""
+        if self.field.precision == "float32":
+            return answer.fidelity
+        shown, known = (maps.flatten().double().numpy() for maps in (answer.shown, about.familiar))
+        return max(float(cosines_with(shown[None], known)[0]), 0.0)
+
     def _record(self, change: Change, about: Subjected, answer: Answer) -> ToleranceRecord:
         known, digest = answer.evidence, input_hash(about.x)
         reaches = known.reaches(self.cosines, answer.alpha)
@@ -186,7 +198,7 @@ class Asker:
             class_reach=known.class_reach(answer.alpha),
             breaks={exact_text(cosine): one and one.record for cosine, one in answer.broken.items()},
             reference="plain" if answer.reference == "plain" else "shown",
-            fidelity=answer.fidelity,
+            fidelity=self._fidelity(about, answer),
             samples=self.samples if isinstance(change, Continuous) else 0,
             draws=answer.draws,
             window=None if answer.window is None else float(answer.window),

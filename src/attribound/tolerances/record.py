@@ -163,7 +163,7 @@ class ToleranceRecord(
         class_reach: in this interval the class is proved to stay.
         breaks: by cosine, the nearest change found that breaks it.
         reference: what maps are compared with, "plain" or "shown".
-        fidelity: cosine of the map shown with the plain one.
+        fidelity: cosine of the map shown with the plain one of the model in float32.
         samples: draws asked for; 0 if exact.
         draws: maps computed, the pilot and the search for breaks included.
         window: half-width of the windows in the unit; null if exact.

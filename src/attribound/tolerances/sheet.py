@@ -26,7 +26,7 @@ class Sheet:
     Attributes:
         tolerances: by name, in the order asked.
         alpha: with probability at least 1 - alpha all that the sheet says is true; exact changes spend none of it.
-        plain: the plain map.
+        plain: the plain map, of the model in float32.
     """
 
     tolerances: Mapping[str, Tolerance]

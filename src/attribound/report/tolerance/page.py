@@ -87,9 +87,12 @@ def _cautions(summary: ToleranceSummary) -> list[str]:
     low = [title(spec).lower() for spec, fidelity in known.items() if fidelity < FIDELITY]
     if not low:
         return []
+    made, remedy = "a mean over a window", "A smaller --window"
+    if summary.config.precision != "float32":
+        made, remedy = "of a rounded model", "--precision float32"
     return [
-        "For these changes the map that is proved, a mean over a window, does not resemble the plain map of the same "
-        f"picture: {', '.join(low)}. A smaller --window brings it nearer."
+        f"For these changes the map that is proved, {made}, does not resemble the plain map of the same picture: "
+        f"{', '.join(low)}. {remedy} brings it nearer."
     ]
 
 
@@ -120,6 +123,7 @@ def _facts(summary: ToleranceSummary) -> list[Fact]:
 
 def _changes(summary: ToleranceSummary) -> list[dict[str, Any]]:
     """How each change is made and proved."""
+    itself = "the plain map itself" if summary.config.precision == "float32" else ""
     return [
         {
             "title": title(one.change.spec),
@@ -127,7 +131,7 @@ def _changes(summary: ToleranceSummary) -> list[dict[str, Any]]:
             "tried": f"{one.change.low:.4g} to {one.change.high:.4g} {one.change.unit}",
             "made": one.change.made,
             "proof": "every alternative was tried" if "exact" in one.proofs else "scanned with random draws",
-            "fidelity": "the plain map itself" if "exact" in one.proofs else round_down(one.fidelity, 2),
+            "fidelity": ("exact" in one.proofs and itself) or round_down(one.fidelity, 2),
         }
         for name, one in summary.changes.items()
         if one.change is not None

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from attribound import memory
+
 if TYPE_CHECKING:
     import torch
 
@@ -15,8 +17,12 @@ settings.load_profile("repeatable")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One thread per worker and process. With `-n`, the process that only hands out tests does without torch."""
+    """One thread per worker and process. With `-n`, the process that only hands out tests does without torch.
+
+    Memory is kept as by the command line and by workers of runs: a quarter of the time of a model's calls.
+    """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    memory.keep_freed()
     if not getattr(config.option, "numprocesses", None):
         import torch
 

@@ -55,3 +55,13 @@ def generator() -> "torch.Generator":
     import torch
 
     return torch.Generator().manual_seed(20260101)
+
+
+@pytest.fixture
+def quick_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audits that need not convict: 256 draws instead of 4,096 to aim by, and instead of the quick budget's 2,048."""
+    from attribound.attacks import BUDGETS
+    from attribound.attacks.base import make_problem
+
+    monkeypatch.setitem(make_problem.__kwdefaults__, "samples", 256)
+    monkeypatch.setitem(BUDGETS["quick"].options, "rescore_samples", 256)

@@ -187,7 +187,7 @@ def test_certificates_made_in_python_are_found_in_data_that_are_named(subject, t
 
 
 def test_a_certificate_made_in_python_behind_a_denoiser(tmp_path, capsys) -> None:
-    """Named by its parts it can be sampled again; by the model alone it is another model. 16 cells: 3,072 take seconds."""
+    """Named by its parts it can be sampled again; by the model alone it is another. Of 16 cells: 3,072 take seconds."""
     images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     np.savez(tmp_path / "two.npz", images=images.numpy(), labels=np.arange(2))
     behind = ab.Denoised(models.load_shipped("cifar10-resnet20"), models.load_denoiser("denoiser-cifar10"), sigma=0.25)

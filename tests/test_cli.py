@@ -3,18 +3,21 @@
 import json
 import subprocess
 import sys
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 from safetensors.torch import save_file
 
 import attribound as ab
 from attribound import cli
-from attribound.attacks import BUDGETS, METHODS
+from attribound.attacks import BUDGETS, METHODS, Direct
 from attribound.bounds import LAWS
 from attribound.cli import choices
+from attribound.demo import photos
 from attribound.fields.precision import PRECISIONS
 from attribound.models import make_model
+from attribound.runs import RunConfig
 from attribound.runs.export import FORMATS
 from attribound.training import NAMES, NORMS
 
@@ -103,8 +106,17 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message, capsys) -> No
     assert message in err
 
 
+@pytest.fixture
+def hasty(monkeypatch) -> None:
+    """A demo with fewer draws for rotations and for its attack."""
+    few = {"steps": 4, "samples": 32, "rescore_samples": 512}
+    monkeypatch.setattr("attribound.demo.Direct", lambda **given: Direct(**given | few))
+    monkeypatch.setattr("attribound.demo._SHEET_SAMPLES", 200)
+
+
+@pytest.mark.usefixtures("hasty", "quick_audits")
 def test_demo_and_verify(tmp_path, capsys) -> None:
-    code, out, err = call(capsys, "demo", "--out", tmp_path, "--items", "2", "--samples", "256")
+    code, out, err = call(capsys, "demo", "--out", tmp_path, "--items", "2", "--samples", "128")
     assert code == 0
     assert out.index("How far the first image may change") < out.index("that provably keeps")
     for words in ("NOT", "worst found", "cold", "class and", "The nearest change that makes"):
@@ -147,7 +159,14 @@ def test_demo_and_verify(tmp_path, capsys) -> None:
 
 
 def test_demo_of_photos_takes_items_and_names_classes(tmp_path, monkeypatch, capsys) -> None:
-    """With a network that nobody trained: what is asked for and how it is printed does not depend on it."""
+    """With a network that nobody trained and smaller pictures: what is asked for and printed does not depend on it."""
+    asked: list[str] = []
+
+    def smaller(*given: Any, **options: Any) -> dict[str, RunConfig]:
+        (config,) = photos(*given, **options).values()
+        asked.append(config.data)
+        return {"photos": replace(config, data="photos?size=96")}
+
     network = make_model("efficientnet-lite0").eval()
     network._fc.bias.data[282] = 1e3
     save_file(
@@ -156,12 +175,14 @@ def test_demo_of_photos_takes_items_and_names_classes(tmp_path, monkeypatch, cap
     )
     monkeypatch.setattr("attribound.data.fetch.fetch", lambda *arguments, **options: None)
     monkeypatch.setattr("attribound.demo.PHOTO_CHANGES", ("brightness:1",))
+    monkeypatch.setattr("attribound.demo.photos", smaller)
     flags = ("--photos", "--weights", tmp_path, "--samples", "16", "--out", tmp_path / "out", "--items", "1")
     code, out, err = call(capsys, "demo", *flags, "--json")
     assert (code, err) == (0, "")
     summary = json.loads(out)
     assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
     assert (summary["runs"][0]["items"], summary["runs"][0]["explained"]) == (1, ["tiger cat"])
+    assert asked == ["photos"]
 
 
 def test_the_demos_help_speaks_of_both(capsys) -> None:
@@ -229,7 +250,7 @@ module.main()
 def test_a_demo_replaces_its_own_runs_and_no_others(tmp_path, capsys) -> None:
     from attribound.demo import _remove_old
     from attribound.errors import StoredDataError
-    from attribound.runs import RunConfig, Store
+    from attribound.runs import Store
 
     with Store.create(tmp_path / "gaussian", RunConfig(model="m", data="d")):
         pass

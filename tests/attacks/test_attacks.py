@@ -1,6 +1,6 @@
 """Attacks: the contract of the base, each method's strength, errors."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import captum.attr
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import attribound as ab
-from attribound.attacks import METHODS
+from attribound.attacks import METHODS, score
 from attribound.attacks.base import Attack, make_problem
 from attribound.attacks.score import rescore
 from attribound.errors import ArgumentError, FieldError, UnfitError
@@ -140,6 +140,22 @@ def test_scores_are_nearly_unbiased() -> None:
     across = rescore(family, family.at(-2 * delta), noise, 2000, seed=1)
     assert across.cosine == pytest.approx(-1.0, abs=0.1)
     assert across.cosine_most < 0.0, "2,000 draws settle that the map has turned"
+
+
+def test_the_unchanged_input_is_scored_once_for_all_changes(monkeypatch) -> None:
+    """An audit tries many changes of one input: the maps before them are the same."""
+    halves, sides = score._halves, []
+    monkeypatch.setattr(score, "_halves", lambda *given: sides.append(given[-1]) or halves(*given))
+    x, noise = torch.tensor([0.2, 0.0], dtype=torch.float64), ab.Gaussian(0.5)
+    problem = make_problem(Around(ab.Unit(ab.Saliency(AbsFirst())), 0, x), noise, 0.1, samples=16)
+    attack = METHODS["random"](steps=1, samples=16, rescore_samples=64)
+    first, second = attack.run(problem), attack.run(replace(problem, epsilon=0.3))
+    assert sides == [0, 1, 1]
+    alone = rescore(problem.family, problem.at(second.delta), noise, 64, 0)
+    assert (alone.cosine, alone.cosine_most) == (second.cosine, second.score.cosine_most)
+    assert not torch.equal(first.score.after, second.score.after)
+    attack.run(problem, seed=1)
+    assert sides[-2:] == [0, 1], "with other draws it is another map"
 
 
 LINEAR = ab.Unit(ab.Saliency(Linear(torch.tensor([3.0, 4.0]))))

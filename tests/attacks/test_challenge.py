@@ -11,6 +11,7 @@ import torch
 import attribound as ab
 from attribound import cli, models
 from attribound.attacks import Direct, RandomDirections
+from attribound.attacks.base import make_problem
 from attribound.attacks.case import load_case, replay, save_case
 from attribound.attacks.challenge import challenge
 from attribound.certificates.record import encode
@@ -44,6 +45,7 @@ def exaggerate(certificate: ab.Certificate) -> ab.Certificate:
     return ab.Certificate(record, certificate.map)
 
 
+@pytest.mark.usefixtures("quick_audits")
 def test_findings(subject) -> None:
     field, x, certificate = subject
     lines: list[str] = []
@@ -58,6 +60,7 @@ def test_findings(subject) -> None:
     assert json.loads(json.dumps(finding.row()))["violated"] is False
 
 
+@pytest.mark.usefixtures("quick_audits")
 def test_attacks_that_do_not_fit_are_skipped_and_named(noise_model, sample) -> None:
     field = ab.Unit(ab.Captum(captum.attr.InputXGradient(noise_model)))
     certificate = ab.certify(field, sample[0][2], noise=ab.Gaussian(0.5), samples=256)
@@ -95,6 +98,7 @@ def test_violations_are_seen_saved_and_replayed_for_any_subject(make_field, attr
     assert again.violated
 
 
+@pytest.mark.usefixtures("quick_audits")
 def test_a_change_longer_than_its_budget_is_no_violation(subject) -> None:
     """x + delta is rounded to the input's precision; only what was really applied counts."""
     field, x, certificate = subject
@@ -126,6 +130,7 @@ def call(capsys, *arguments) -> tuple[int, str, str]:
 FLAGS = ("--budget", "quick", "--method", "direct", "--method", "random", "--steps", "4", "--samples", "24")
 
 
+@pytest.mark.usefixtures("quick_audits")
 def test_command_on_a_stored_certificate(subject, tmp_path, capsys) -> None:
     subject[2].save(tmp_path / "002.json")
     code, out, err = call(capsys, "attack", tmp_path / "002.json", *FLAGS)
@@ -135,7 +140,8 @@ def test_command_on_a_stored_certificate(subject, tmp_path, capsys) -> None:
 
 
 def test_command_fails_loudly_at_a_violation_and_the_case_replays(subject, tmp_path, capsys, monkeypatch) -> None:
-    monkeypatch.setitem(replay.__kwdefaults__, "samples", 4096)  # a quarter of them, so that it takes seconds
+    monkeypatch.setitem(make_problem.__kwdefaults__, "samples", 256)  # the attack aims worse and still convicts
+    monkeypatch.setitem(replay.__kwdefaults__, "samples", 2048)  # an eighth of them, so that it takes a second
     (tmp_path / "liar.json").write_bytes(encode(exaggerate(subject[2]).stating().record))
     flags = ("--budget", "quick", "--method", "direct", "--steps", "8", "--samples", "32", "--cosine", "0.99")
     code, out, err = call(capsys, "attack", tmp_path / "liar.json", *flags, "--no-tightness")
@@ -181,11 +187,12 @@ def test_certificates_made_in_python_are_found_in_data_that_are_named(subject, t
 
 
 def test_a_certificate_made_in_python_behind_a_denoiser(tmp_path, capsys) -> None:
-    """Named by its parts it can be sampled again; by the model alone it is another model."""
+    """Named by its parts it can be sampled again; by the model alone it is another. Of 16 cells: 3,072 take seconds."""
     images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     np.savez(tmp_path / "two.npz", images=images.numpy(), labels=np.arange(2))
     behind = ab.Denoised(models.load_shipped("cifar10-resnet20"), models.load_denoiser("denoiser-cifar10"), sigma=0.25)
-    ab.certify(ab.Unit(ab.Saliency(behind)), images[0], noise=ab.Gaussian(0.25), samples=32).save(tmp_path / "one.json")
+    field = ab.Unit(ab.Pooled(ab.Saliency(behind), 4))
+    ab.certify(field, images[0], noise=ab.Gaussian(0.25), samples=32).save(tmp_path / "one.json")
     parts = ["--model", "cifar10-resnet20", "--data", f"npz:{tmp_path}/two.npz"]
     assert cli.run(["verify", str(tmp_path / "one.json"), *parts, "--denoiser", "denoiser-cifar10"]) == 0
     assert cli.run(["verify", str(tmp_path / "one.json"), *parts]) == 2

@@ -1,5 +1,6 @@
 """Small runs."""
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,28 @@ def make(tmp_path):
         return tmp_path / name
 
     return make
+
+
+@pytest.fixture(scope="package")
+def whole(tmp_path_factory) -> Path:
+    """A run of all four inputs, to be read."""
+    _, job = prepare(CONFIG)
+    run(job, folder := tmp_path_factory.mktemp("whole") / "run", Local(1))
+    return folder
+
+
+@pytest.fixture(scope="package")
+def single(tmp_path_factory) -> Path:
+    """A run of one input, to be copied."""
+    _, job = prepare(replace(CONFIG, items=1))
+    run(job, folder := tmp_path_factory.mktemp("single") / "run", Local(1))
+    return folder
+
+
+@pytest.fixture
+def path(single, tmp_path) -> Path:
+    """A run of one input that may be damaged, in the place where `make` makes its runs and goes on with them."""
+    return Path(shutil.copytree(single, tmp_path / "run"))
 
 
 def records(path: Path) -> list[dict]:

@@ -40,6 +40,15 @@ def test_a_short_run_is_not_probed(clock, field):
     assert batches.fastest_rows(field, torch.zeros(16), 70_000) == 32
 
 
+def test_nothing_is_measured_where_that_would_take_longer_than_the_run(field, monkeypatch):
+    calls = []
+    monkeypatch.setattr(batches, "seconds", lambda field, x, rows: calls.append(rows) or 0.0)
+    assert batches.fastest_rows(field, torch.zeros(16), 3 * 256) is None
+    assert calls == []
+    assert batches.fastest_rows(field, torch.zeros(16), 3 * 256 + 1) is None
+    assert calls == [256], "one call settles that a run is short"
+
+
 def test_no_more_rows_than_usual_and_none_too_few():
     assert batches._halves(256) == [256, 128, 64, 32, 16, 8]
     assert batches._halves(20) == [20, 10]

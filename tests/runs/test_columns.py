@@ -15,12 +15,15 @@ from pyarrow import parquet
 
 from attribound.cli.app import run
 from attribound.runs import Store
+from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.copies import copy_run
 from attribound.runs.proving import prove_columns
+from attribound.runs.runner import run as carry_out
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.columns.asker import ColumnsAsker
 from attribound.tolerances.columns.record import ColumnsRecord
 from tests.runs.applicants import NAMES, ROWS, WORDS, ask, printed, records, refused, train, write
+from tests.runs.elsewhere import ELSEWHERE
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +54,13 @@ def test_a_record_per_row_in_the_words_of_the_table(done, work):
         assert record.asked.source.startswith(f"one standard deviation, of all {ROWS} rows of csv:")
 
 
-def test_runs_resume_and_workers_do_not_matter(done, work, tmp_path):
+@ELSEWHERE
+def test_runs_resume_and_workers_do_not_matter(engine, done, work, tmp_path):
     assert ask(work, tmp_path / "run", "--items", 5) == 0
-    assert ask(work, tmp_path / "run", "--workers", 2) == 0
+    with Store.read_any(done) as store:
+        _, job = prepare_columns(store.config)
+    state = carry_out(job, tmp_path / "run", engine)
+    assert (state.begun_with, state.done) == (5, ROWS)
     assert records(tmp_path / "run") == records(done)
 
 

@@ -74,8 +74,7 @@ def test_workers_end_with_a_parent_that_is_killed_while_they_start(tmp_path) -> 
         "CREATE INDEX slow ON records (length(record))",
     ],
 )
-def test_runs_that_hold_programs_are_refused(program, make) -> None:
-    path = make(items=1)
+def test_runs_that_hold_programs_are_refused(program, path) -> None:
     connection = sqlite3.connect(path / "run.sqlite")
     connection.execute(program)
     connection.commit()
@@ -86,9 +85,8 @@ def test_runs_that_hold_programs_are_refused(program, make) -> None:
         Store.append(path)
 
 
-def test_records_in_a_leftover_log_are_not_overlooked(make) -> None:
+def test_records_in_a_leftover_log_are_not_overlooked(path) -> None:
     """On a read-only medium SQLite would ignore the write-ahead log, and its records would vanish."""
-    path = make(items=1)
     (path / "run.sqlite-wal").write_bytes(b"x" * 100)
     with pytest.raises(StoredDataError, match=r"holds records that are not in run\.sqlite yet"):
         connect_immutable(path / "run.sqlite")
@@ -96,8 +94,7 @@ def test_records_in_a_leftover_log_are_not_overlooked(make) -> None:
     connect_immutable(path / "run.sqlite").close()
 
 
-def test_a_finished_run_is_whole_without_its_log_though_a_reader_is_open(make, tmp_path) -> None:
-    path = make(items=1)
+def test_a_finished_run_is_whole_without_its_log_though_a_reader_is_open(make, path, tmp_path) -> None:
     with Store.read(path) as reader:
         wanted = list(reader.records())
         make(items=3)
@@ -156,8 +153,7 @@ class Media:
         (sqlite3.SQLITE_IOERR | 3 << 8, "disk I/O error"),
     ],
 )
-def test_a_full_disk_names_the_run_and_loses_nothing(code, text, make) -> None:
-    path = make(items=1)
+def test_a_full_disk_names_the_run_and_loses_nothing(code, text, path) -> None:
     with Store.append(path) as store:
         store._connection = Media(store._connection, code, text)
         with pytest.raises(StoredDataError, match=rf"cannot write .*run: {text}; what it holds is safe"):
@@ -165,8 +161,7 @@ def test_a_full_disk_names_the_run_and_loses_nothing(code, text, make) -> None:
     assert len(records(path)) == 1
 
 
-def test_half_a_copy_is_removed(make, tmp_path, monkeypatch) -> None:
-    path = make(items=1)
+def test_half_a_copy_is_removed(path, tmp_path, monkeypatch) -> None:
     real = sqlite3.connect
 
     def full(file, *arguments, **options):
@@ -181,8 +176,7 @@ def test_half_a_copy_is_removed(make, tmp_path, monkeypatch) -> None:
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_row_that_is_never_found_is_given_up(make, monkeypatch) -> None:
-    path = make(items=1)
+def test_a_row_that_is_never_found_is_given_up(path, monkeypatch) -> None:
     monkeypatch.setattr("attribound.runs.store._PATIENCE_SECONDS", 0.0)
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with Store.read(path) as store, pytest.raises(StoredDataError, match="holds a broken table: interrupted"):

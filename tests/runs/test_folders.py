@@ -9,6 +9,7 @@ from PIL import Image
 from attribound import cli
 from attribound.runs import Store, summarise
 from attribound.runs.engines import Local
+from tests.runs.elsewhere import Copies
 
 SHAPE = "?size=28&channels=1"
 
@@ -35,8 +36,8 @@ def stored(path: Path) -> tuple[list[int | None], list[str], float | None]:
 
 def test_alphabetical_folders_of_a_model_with_more_classes_have_no_labels(digits, make, tmp_path, capsys) -> None:
     data = digits(seven=7, four=4)
-    for engine in (Local(1), Local(2)):
-        assert stored(make(f"run-{engine.workers}", engine, data=data)) == ([None, None], [], None)
+    for name, engine in (("here", Local(1)), ("sent", Copies())):
+        assert stored(make(name, engine, data=data)) == ([None, None], [], None)
     arguments = ("certify", "--model", "mnist-cnn-noise", "--data", data, "--samples", "16", "--workers", "1")
     assert cli.run([*arguments, "--out", str(tmp_path / "typed")]) == 0
     out, err = capsys.readouterr()

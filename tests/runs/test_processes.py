@@ -1,6 +1,7 @@
 """Processes that end together, hear no interrupts that are not theirs, and run on processors of other kinds."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -56,8 +57,15 @@ def test_two_interrupts_while_workers_start_show_no_traceback(tmp_path) -> None:
     assert process.returncode == 130
 
 
-def test_the_warden_ends_what_ray_leaves_and_nothing_else() -> None:
-    """A parent with a child that looks like Ray's agent and one that does not, both in sessions of their own."""
+def test_the_warden_ends_what_ray_leaves_and_nothing_else(tmp_path) -> None:
+    """A parent with a child that looks like Ray's agent and one that does not, both in sessions of their own.
+
+    The warden is the same program with a tenth of its seconds.
+    """
+    text = Path(warden.__file__).read_text()
+    hasty = tmp_path / "warden.py"
+    hasty.write_text(re.sub(r"(_SECONDS = )([\d.]+)", lambda found: f"{found[1]}{float(found[2]) / 10}", text))
+    assert "_LOOK_SECONDS = 0.1" in hasty.read_text()
     code = (
         "import subprocess, sys, time\n"
         "for name in ('ray::Agent', 'other'):\n"
@@ -65,7 +73,7 @@ def test_the_warden_ends_what_ray_leaves_and_nothing_else() -> None:
         "subprocess.Popen([sys.executable, '-I', '-S', sys.argv[1], str(__import__('os').getpid())])\n"
         "time.sleep(1000)\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code, warden.__file__])
+    parent = subprocess.Popen([sys.executable, "-c", code, str(hasty)])
     lines = dict[str, int]()
 
     def found() -> bool:
@@ -74,7 +82,7 @@ def test_the_warden_ends_what_ray_leaves_and_nothing_else() -> None:
         return len([name for name in lines if name in ("ray::Agent", "other", sys.executable)]) == 3
 
     assert until(found)
-    time.sleep(2.5)
+    time.sleep(0.5)
     parent.kill()
     parent.wait()
     try:
@@ -85,8 +93,7 @@ def test_the_warden_ends_what_ray_leaves_and_nothing_else() -> None:
         os.kill(lines["other"], signal.SIGKILL)
 
 
-def test_a_processor_of_another_kind_is_said_once(make) -> None:
-    path = make(items=1)
+def test_a_processor_of_another_kind_is_said_once(path) -> None:
     kind = records(path)[0]["versions"]["cpu"]
     said: list[str] = []
     with Store.append(path) as store:

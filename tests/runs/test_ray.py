@@ -22,6 +22,7 @@ from attribound.runs.tasks import Task
 from attribound.tolerances.columns.record import Asked
 from tests.runs.applicants import records as column_records
 from tests.runs.conftest import CONFIG, records
+from tests.runs.test_processes import until
 
 
 def actor_processes(ancestor: int) -> list[int]:
@@ -51,23 +52,23 @@ def cluster():
 
 
 def test_only_descendants_are_actors_to_kill() -> None:
-    """An actor of another cluster is left alone."""
+    """An actor of another cluster is left alone. `Popen` returns a moment before the system knows the new command."""
     command = ["ray::_Actor", "-c", "input()"]
     with (
         subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as actor,
         subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as other,
     ):
-        assert {actor.pid, other.pid} <= set(actor_processes(os.getpid()))
+        assert until(lambda: {actor.pid, other.pid} <= set(actor_processes(os.getpid())))
         assert actor_processes(other.pid) == [other.pid]
         for process in (actor, other):
             process.kill()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning")
-def test_ray_gives_the_same_records(make) -> None:
+def test_ray_gives_the_same_records(make, whole) -> None:
     from attribound.runs.engines.ray import Ray
 
-    assert records(make("ray", Ray(2))) == records(make("local"))
+    assert records(make("ray", Ray(2))) == records(whole)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning")

@@ -20,8 +20,8 @@ from attribound.runs.work import Worker
 from tests.runs.conftest import CONFIG, records
 
 
-def test_records_are_those_of_certify(make, sample) -> None:
-    found = records(make())
+def test_records_are_those_of_certify(whole, sample) -> None:
+    found = records(whole)
     assert [one["item"] for one in found] == [0, 1, 2, 3]
     field = ab.Unit(ab.Saliency(load_shipped("mnist-cnn-noise")))
     for one in found:
@@ -34,28 +34,19 @@ def test_records_are_those_of_certify(make, sample) -> None:
         assert 0.9 <= one["accuracy_noisy"] <= 1.0
 
 
-def test_two_workers_and_a_resumed_run_give_the_same_records(make) -> None:
-    """The second half of a run is made by two processes."""
-    stops = itertools.count()
-    partial = make("parts", stop=lambda: next(stops) >= 2)
-    assert len(records(partial)) == 2
-    make("parts", Local(2))
-    assert records(partial) == records(make("one"))
-
-
 def test_threads_are_put_back(make) -> None:
     before = torch.get_num_threads()
     make(items=1)
     assert torch.get_num_threads() == before
 
 
-def test_more_items_continue_a_run_and_shuffling_picks_others(make) -> None:
+def test_more_items_continue_a_run_and_shuffling_picks_others(make, whole) -> None:
     make(items=2)
     states = []
     path = make(items=4, progress=lambda state: states.append((state.done, state.total)))
     assert states[0] == (2, 4)
     assert states[-1] == (4, 4)
-    assert records(path) == records(make("whole"))
+    assert records(path) == records(whole)
     shuffled = [one["item"] for one in records(make("shuffled", shuffle=True))]
     assert shuffled != [0, 1, 2, 3]
 
@@ -69,8 +60,7 @@ def test_more_items_continue_a_run_and_shuffling_picks_others(make) -> None:
         ({"model": "mnist-cnn"}, r"model mnist-cnn-noise -> mnist-cnn, model_sha256 \w{12} -> \w{12}"),
     ],
 )
-def test_another_configuration_is_refused_and_nothing_is_lost(change, message, make) -> None:
-    path = make(items=1)
+def test_another_configuration_is_refused_and_nothing_is_lost(change, message, make, path) -> None:
     before = records(path)
     with pytest.raises(AttriboundError, match=message):
         make(**change)
@@ -86,15 +76,13 @@ def test_changed_data_is_refused(make, tmp_path) -> None:
         make(data=f"npz:{tmp_path / 'a.npz'}")
 
 
-def test_a_second_writer_is_refused(make) -> None:
-    path = make(items=1)
+def test_a_second_writer_is_refused(make, path) -> None:
     with Store.append(path), pytest.raises(AttriboundError, match="run is being written by another process"):
         make()
     make()
 
 
-def test_reading_while_writing(make) -> None:
-    path = make(items=1)
+def test_reading_while_writing(path) -> None:
     with Store.append(path) as writer, Store.read(path) as reader:
         writer.note("fact", 3)
         assert reader.recall("fact") == 3
@@ -110,7 +98,7 @@ def flawed(tmp_path) -> str:
 
 
 def test_one_bad_item_does_not_stop_a_run(make, flawed) -> None:
-    """In other processes: `test_only_the_input_that_kills_its_worker_is_given_up`."""
+    """In other processes: `test_two_workers_resume_a_run_and_only_the_input_that_kills_its_worker_is_given_up`."""
     path = make(data=flawed)
     found = records(path)
     assert [one["status"] for one in found][1] == "error"
@@ -132,14 +120,14 @@ def test_one_bad_item_does_not_stop_a_run(make, flawed) -> None:
 
 
 @pytest.mark.parametrize("passing", [False, True])
-def test_failed_inputs_are_tried_again_on_request_or_if_the_reason_may_be_gone(passing, make) -> None:
+def test_failed_inputs_are_tried_again_on_request_or_if_the_reason_may_be_gone(passing, make, whole) -> None:
     path = make(items=2)
     with Store.append(path) as store:
         store.add(Outcome(1, Failure(item=1, message="lost", passing=passing)))
     make(items=2)
     assert (records(path)[1]["status"] == "error") is not passing
     make(items=2, retry=True)
-    assert records(path) == records(make("whole", items=2))
+    assert records(path) == records(whole)[:2]
 
 
 def test_strict_stops_and_keeps_what_was_done(make, flawed, tmp_path) -> None:
@@ -210,8 +198,8 @@ def test_folders_and_files_that_are_no_runs(tmp_path, make) -> None:
         Store.read(tmp_path / "full")
 
 
-def test_pictures_are_kept_for_the_first_inputs(make, sample) -> None:
-    with Store.read(make()) as store:
+def test_pictures_are_kept_for_the_first_inputs(whole, sample) -> None:
+    with Store.read(whole) as store:
         assert [item for item in store.pictured() if "input" in store.pictures(item)] == [0, 1]
         assert set(store.pictures(3)) == {"smoothed"}, "kept of the first inputs in any case, for the chance level"
         found = store.pictures(1)
@@ -236,17 +224,28 @@ def test_fewer_items_do_not_shrink_a_run(make) -> None:
         assert store.config.items == 2
 
 
-def test_only_the_input_that_kills_its_worker_is_given_up(make, sample, tmp_path, monkeypatch) -> None:
-    """Workers are processes: the poison is in the model, switched on by the environment. Input 2 is an error."""
-    images = sample[0][:4].numpy().copy()
+def test_two_workers_resume_a_run_and_only_the_input_that_kills_its_worker_is_given_up(
+    make, sample, tmp_path, monkeypatch
+) -> None:
+    """Workers are processes: the poison is in the model, switched on by the environment. Input 2 is an error.
+
+    What was made before in this process and what the workers make is what one process makes without the poison.
+    """
+    images = sample[0][:5].numpy().copy()
     images[2] = np.nan
-    np.savez(tmp_path / "four.npz", images=images, labels=np.arange(4))
+    np.savez(tmp_path / "five.npz", images=images, labels=np.arange(5))
+    asked = {"model": "tests.runs.poison:make", "data": f"npz:{tmp_path / 'five.npz'}", "items": 5}
+    stops = itertools.count()
+    assert len(records(make(stop=lambda: next(stops) >= 1, **asked))) == 1
     monkeypatch.setenv("ATTRIBOUND_TEST_POISON", "1")
-    path = make(model="tests.runs.poison:make", data=f"npz:{tmp_path / 'four.npz'}", engine=Local(2))
-    found = records(path)
-    assert [one["status"] for one in found] == ["certified", "error", "error", "certified"]
+    found = records(make(engine=Local(2), **asked))
+    assert [one["status"] for one in found] == ["certified", "error", "error", "certified", "certified"]
     assert found[1]["message"] == "its worker died 3 times (out of memory?)"
     assert found[2]["message"] == "expected a finite `x`, got NaN or infinity in it"
+    monkeypatch.delenv("ATTRIBOUND_TEST_POISON")
+    alone = records(make("alone", **asked))
+    assert [one for one in found if one["item"] != 1] == [one for one in alone if one["item"] != 1]
+    assert alone[1]["status"] == "certified"
 
 
 def test_preparing_fills_in_the_hashes() -> None:

@@ -22,8 +22,7 @@ def change(path, query: str, *values: object) -> None:
     connection.close()
 
 
-def test_a_read_only_folder_can_be_read(make) -> None:
-    path = make(items=1)
+def test_a_read_only_folder_can_be_read(path) -> None:
     path.chmod(0o555)
     try:
         with Store.read(path) as store:
@@ -33,8 +32,7 @@ def test_a_read_only_folder_can_be_read(make) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"item": "x"}', "null"])
-def test_broken_records(text, make) -> None:
-    path = make(items=1)
+def test_broken_records(text, path) -> None:
     change(path, "UPDATE records SET record = ?", text)
     with Store.read(path) as store, pytest.raises(StoredDataError, match="is not a record of attribound"):
         list(store.records())
@@ -50,15 +48,13 @@ def test_broken_records(text, make) -> None:
         ("[-1]", b""),
     ],
 )
-def test_broken_and_exploding_pictures(shape, content, make) -> None:
-    path = make(items=1)
+def test_broken_and_exploding_pictures(shape, content, path) -> None:
     change(path, "UPDATE pictures SET shape = ?, float32 = ?", shape, content)
     with Store.read(path) as store, pytest.raises(StoredDataError, match="holds a broken picture"):
         store.pictures(0)
 
 
-def test_other_formats_and_configurations(make) -> None:
-    path = make(items=1)
+def test_other_formats_and_configurations(path) -> None:
     change(path, "UPDATE meta SET value = '99' WHERE key = 'format'")
     with pytest.raises(StoredDataError, match="has format 99, expected 3"):
         Store.read(path)
@@ -71,8 +67,7 @@ def test_other_formats_and_configurations(make) -> None:
         Store.read(path)
 
 
-def test_a_stored_factory_is_not_called(make, tmp_path, monkeypatch) -> None:
-    path = make(items=1)
+def test_a_stored_factory_is_not_called(path, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil.py").write_text("open('ran', 'w')\n")
     with Store.read(path) as store:
@@ -88,8 +83,7 @@ def test_a_stored_factory_is_not_called(make, tmp_path, monkeypatch) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_exported_text_is_no_formula_and_steers_no_terminal(make, capsys) -> None:
-    path = make(items=1)
+def test_exported_text_is_no_formula_and_steers_no_terminal(path, capsys) -> None:
     with Store.read(path) as store:
         record = next(store.records())
     evil = replace(record, reason=" =1+1\x1b]0;evil\x07", versions={"=x\x1b": "@SUM(A1)\u202e"})
@@ -104,8 +98,7 @@ def test_exported_text_is_no_formula_and_steers_no_terminal(make, capsys) -> Non
 
 @pytest.mark.parametrize("key", ["format", "config"])
 @pytest.mark.parametrize("value", [b"\xff\xfe", "{", 15 * "[" * 10_000], ids=["no text", "cut off", "too deep"])
-def test_facts_that_cannot_be_read(key, value, make) -> None:
-    path = make(items=1)
+def test_facts_that_cannot_be_read(key, value, path) -> None:
     change(path, "UPDATE meta SET value = CAST(? AS TEXT) WHERE key = ?", value, key)
     with (
         pytest.raises(StoredDataError, match=f"is not a run: its {key} cannot be read") as caught,
@@ -115,8 +108,7 @@ def test_facts_that_cannot_be_read(key, value, make) -> None:
     assert len(str(caught.value)) < 1000
 
 
-def test_pictures_of_no_input(make) -> None:
-    path = make(items=1)
+def test_pictures_of_no_input(path) -> None:
     change(path, "UPDATE pictures SET item = ?", b"m")
     with Store.read(path) as store, pytest.raises(StoredDataError, match="a picture whose item is not a number"):
         store.pictured()

@@ -23,6 +23,7 @@ from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.runs.tolerance_summary import summarise_tolerances
 from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 from attribound.tolerances.verify import problems
+from tests.runs.elsewhere import ELSEWHERE
 
 BASE = ["tolerance", "--model", "mnist-cnn-noise", "--data", "mnist-sample", "--items", "2", "--workers", "1"]
 ASKED = ["--change", "rotation:10", "--change", "brightness:4", "--cosine", "0.5", "--cosine", "0.7"]
@@ -302,10 +303,11 @@ def test_kinds_do_not_mix(folder, tmp_path):
     assert kind_of(folder).summarise is summarise_tolerances
 
 
-def test_workers_change_no_record(folder, tmp_path):
+@ELSEWHERE
+def test_workers_change_no_record(engine, folder, tmp_path):
     with Store.read_any(folder) as store:
         _, job = prepare_tolerances(store.config)
-    carry_out(job, tmp_path / "run", Local(2))
+    carry_out(job, tmp_path / "run", engine)
     assert records(tmp_path / "run") == records(folder)
 
 

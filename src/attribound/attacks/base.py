@@ -6,7 +6,7 @@ An attack file holds only its idea: a direction in which the map changes for the
 import time
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, final
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.attacks.kernels import twice_differentiable
-from attribound.attacks.score import Score, rescore
+from attribound.attacks.score import Kept, Score, rescore
 from attribound.attacks.twins import smooth_twins
 from attribound.attacks.view import View
 from attribound.bounds.budgets import PLAIN, Budget
@@ -46,6 +46,7 @@ class Problem:
         shape: the map's shape.
         label: the model's prediction for the unchanged input.
         budget: how large a change is.
+        kept: what scores know about the unchanged input.
     """
 
     family: Family
@@ -55,6 +56,7 @@ class Problem:
     shape: tuple[int, ...]
     label: int
     budget: Budget = PLAIN
+    kept: Kept = field(default_factory=dict)
 
     @cached_property
     def units(self) -> Tensor | None:
@@ -211,7 +213,7 @@ class Attack(ABC):
             epsilon=problem.epsilon,
             delta=attacked.shift.to(problem.family.origin.dtype),
             length=problem.budget.size(attacked.shift.cpu().numpy()),
-            score=rescore(problem.family, attacked, problem.noise, self.rescore_samples, seed),
+            score=rescore(problem.family, attacked, problem.noise, self.rescore_samples, seed, problem.kept),
             shape=problem.shape,
             label_kept=attacked.prediction() == problem.label,
             steps=self.restarts * self.steps,

@@ -48,9 +48,18 @@ class Score:
         return float(kendall(self.before[None], self.after[None]))
 
 
-def rescore(family: Family, changed: Family, noise: Noise | None, samples: int, seed: int) -> Score:
-    """The maps before and after a change that is already fixed, from fresh draws."""
-    first, second = (_halves(one, noise, samples, seed, side) for side, one in enumerate((family, changed)))
+Kept = dict[tuple[int, int], list[Tensor]]
+"""Maps of the unchanged input, by draws and seed: they are the same for every change."""
+
+
+def rescore(
+    family: Family, changed: Family, noise: Noise | None, samples: int, seed: int, kept: Kept | None = None
+) -> Score:
+    """The maps before and after a change that is already fixed, from fresh draws; `kept` is for the next change."""
+    kept = {} if kept is None else kept
+    if (samples, seed) not in kept:
+        kept[samples, seed] = _halves(family, noise, samples, seed, 0)
+    first, second = kept[samples, seed], _halves(changed, noise, samples, seed, 1)
     before, after = (sum(parts, torch.zeros_like(parts[0])) / len(parts) for parts in (first, second))
     cosine = _cosine(first, second, before, after)
     if noise is None:

@@ -10,7 +10,7 @@ from typing import Literal, final
 
 import numpy as np
 import torch
-from scipy import stats
+from scipy import special
 from torch import Tensor
 
 from attribound import checks as check
@@ -98,7 +98,7 @@ def center_smoothing(
 def _bound(
     epsilon: float, sigma: float, distances: np.ndarray, delta: float, band: float, distance: Distance
 ) -> CenterBound:
-    level = 1.0 if delta >= 0.5 else float(stats.norm.cdf(stats.norm.ppf(0.5 + delta) + epsilon / sigma)) + band
+    level = 1.0 if delta >= 0.5 else float(special.ndtr(special.ndtri(0.5 + delta) + epsilon / sigma)) + band
     if level >= 1.0:
         return CenterBound(epsilon, None, -1.0, None)
     radius = float(distances[math.ceil(level * len(distances)) - 1])

@@ -1,6 +1,7 @@
 """The command line: parse, call, print."""
 
 import atexit
+import functools
 import io
 import json
 import os
@@ -143,7 +144,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = _spread(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = int(app(words, standalone_mode=False, prog_name="attribound") or 0)
+        code = int(_command()(words, standalone_mode=False, prog_name="attribound") or 0)
         return _interrupted() if code == 130 else code
     except typer.Exit as done:
         return _interrupted() if done.exit_code == 130 else done.exit_code
@@ -159,6 +160,12 @@ def run(arguments: list[str] | None = None) -> int:
         if message is None and os.environ.get("ATTRIBOUND_DEBUG"):
             raise
         return _refuse(message() if message else f"{type(error).__name__}: {error} (ATTRIBOUND_DEBUG=1 shows where)")
+
+
+@functools.cache
+def _command() -> Callable[..., Any]:
+    """The commands with their options, made once: it takes longer than to parse a line."""
+    return typer.main.get_command(app)
 
 
 _LISTS = frozenset({"--epsilon", "--cosine", "--level"})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from scipy import stats
+from scipy import special
 
 from attribound.rounding import lower_quantile, round_down
 
@@ -75,7 +75,7 @@ def mean_interval(values: Sequence[float]) -> str:
     mean = statistics.mean(values)
     if len(values) < 2:
         return f"{mean:.3f}"
-    half = stats.t.ppf(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    half = float(special.stdtrit(len(values) - 1, 0.975)) * statistics.stdev(values) / math.sqrt(len(values))
     return f"{mean:.3f} +- {half:.3f}"
 
 

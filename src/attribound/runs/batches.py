@@ -37,9 +37,10 @@ def fastest_rows(field: Field, x: Tensor, draws: int) -> int | None:
 
 
 def _fastest_rows(field: Field, x: Tensor, draws: int) -> int | None:
-    usual = min(batch_rows(field, x, None), CHUNK_ROWS * field.block)
-    known = _seconds_per_row(field, x, usual)  # also warms up
-    if draws * field.block * known < SHORT_SECONDS:
+    usual, planned = min(batch_rows(field, x, None), CHUNK_ROWS * field.block), draws * field.block
+    if planned <= _ROUNDS * usual:  # to measure would be more work than the run
+        return None
+    if planned * seconds(field, x, usual) / usual < SHORT_SECONDS:  # a first call, which also warms up, is no faster
         return None
     tried = [rows for rows in _halves(usual) if rows % field.block == 0]
     costs = {rows: _seconds_per_row(field, x, rows) for rows in tried}

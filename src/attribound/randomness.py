@@ -8,6 +8,7 @@ with C parts each, about N^2 C / 2^32 pairs do (docs/theory/gate.md); so do item
 shares a part with itself: each certificate's own draws are as independent as ever.
 """
 
+import functools
 import hashlib
 from enum import StrEnum
 
@@ -42,11 +43,16 @@ def stream(
     Seed and item are taken whole, however large. Torch's CPU generator takes 32 bits of a seed, so the part is added to
     them rather than hashed: parts of one item never share a stream.
     """
+    return torch.Generator(device).manual_seed((_base(purpose, seed, item) + part) & _WORD)
+
+
+@functools.lru_cache(maxsize=1024)
+def _base(purpose: Purpose, seed: int, item: int) -> int:
+    """The first part's seed; kept, because the other parts follow."""
     words = [seed & _WORD, seed >> 32 & _WORD, item & _WORD, item >> 32 & _WORD]
     more, further = _words(seed >> 64), _words(item >> 64)
     words += [len(more), len(further), *more, *further] if more or further else []
-    base = int(np.random.SeedSequence([*purpose.encode(), *words]).generate_state(1, np.uint32)[0])
-    return torch.Generator(device).manual_seed((base + part) & _WORD)
+    return int(np.random.SeedSequence([*purpose.encode(), *words]).generate_state(1, np.uint32)[0])
 
 
 def seed_from(content: bytes) -> int:

@@ -8,6 +8,7 @@ import pytest
 from attribound.errors import AttriboundError, StoredDataError
 from attribound.paper import EXPERIMENTS, Experiment, Settings, Table, conduct
 from attribound.paper.experiment import Kept, Piece
+from attribound.paper.montecarlo import REPETITIONS
 
 RESULTS = Path(__file__).parents[2] / "results" / "paper"
 EMBEDDED = [
@@ -31,8 +32,9 @@ def quick(experiment: Experiment, out: Path, **given) -> Settings:
 
 
 def smaller(experiment: Experiment, out: Path) -> Settings:
-    """Fewer still: what is written does not depend on it."""
-    least = {"items": 1, "samples": 1 if experiment.name == "gridpg" else min(experiment.quick_samples, 16)}
+    """Fewer and smaller still: what is written does not depend on it."""
+    least = {"items": 1, "samples": min(experiment.quick_samples, 16)}
+    least |= {"gridpg": {"samples": 1, "data": "photos?size=16"}, "figure3": {"samples": 2}}.get(experiment.name, {})
     return quick(experiment, out, **({} if experiment.name == "counterexamples" else least))
 
 
@@ -54,7 +56,10 @@ LONGEST = {"table4", "table6", "table8"}
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONGEST else name for name in EXPERIMENTS]
 )
-def test_every_experiment_runs_quickly_and_writes_its_files(name, folder) -> None:
+def test_every_experiment_runs_quickly_and_writes_its_files(name, folder, monkeypatch) -> None:
+    for draws in ("attacking.SCORED", "attacks.CERTAIN"):
+        monkeypatch.setattr(f"attribound.paper.{draws}", 64)
+    monkeypatch.setitem(REPETITIONS, True, 1)
     experiment = EXPERIMENTS[name]
     table = conduct(experiment, smaller(experiment, folder))
     assert table.rows

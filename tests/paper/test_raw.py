@@ -104,7 +104,7 @@ def test_draws_of_a_random_path_come_at_every_point_as_often(sample, papers) -> 
 
 
 def test_few_draws_are_measured_beside_all(papers) -> None:
-    settings = replace(papers, attribution="ig-random", items=2, samples=64, data="photos?size=32")
+    settings = replace(papers, attribution="ig-random", items=2, samples=64, data="photos?size=16")
     table = conduct(EXPERIMENTS["gridpg"], settings)
     names = ["IG", "uniform, 1/4 of the draws", "uniform", "gaussian, 1/4 of the draws", "gaussian", BALL]
     assert [row[0] for row in table.rows] == names

@@ -120,3 +120,11 @@ def test_torchs_newer_switches_are_understood_too(place, value) -> None:
         assert product_dtype() == (torch.float32 if value == "ieee" else torch.float64)
     finally:
         switch.fp32_precision = before
+
+
+def test_rows_wait_for_one_product_and_no_longer() -> None:
+    kept, waiting = ExactScatter(3), []
+    for _ in range(40):
+        kept.add(torch.ones(100, 3), 300.0)
+        waiting.append(sum(map(len, kept._waiting)))
+    assert waiting == [100 * (number % 11) for number in range(1, 41)]

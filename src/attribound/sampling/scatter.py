@@ -75,7 +75,7 @@ class ExactScatter(Scatter):
         self._dim, self._device = dim, torch.device(device)
         self._unit = 2.0 ** math.floor(math.log2(unit))  # dividing by a power of two rounds nothing
         self._waiting: list[Tensor] = []
-        self._waiting_square = 0.0
+        self._waiting_rows, self._waiting_square = 0, 0.0
         self._cuts = [dim * k // pieces for k in range(pieces + 1)]
         self._blocks = [
             torch.zeros(end - start, dim - start, dtype=torch.float64, device=device) for start, end in self._ranges()
@@ -86,8 +86,9 @@ class ExactScatter(Scatter):
 
     def _add(self, rows: Tensor, square: float) -> None:
         self._waiting.append((rows / self._unit).to(product_dtype()))
+        self._waiting_rows += len(rows)
         self._waiting_square += square
-        if sum(len(part) for part in self._waiting) >= _PRODUCT_ROWS:
+        if self._waiting_rows >= _PRODUCT_ROWS:
             self._multiply()
 
     def _multiply(self) -> None:
@@ -100,7 +101,7 @@ class ExactScatter(Scatter):
         with torch.autocast(self._device.type, enabled=False):
             for block, (start, end) in zip(self._blocks, self._ranges(), strict=True):
                 block += rows[:, start:end].T @ rows[:, start:]
-        self._waiting, self._waiting_square = [], 0.0
+        self._waiting, self._waiting_rows, self._waiting_square = [], 0, 0.0
 
     def _eigenvalue(self) -> float:
         self._multiply()

@@ -19,9 +19,9 @@ from attribound.runs.runner import prepare, run
 from attribound.runs.tasks import Outcome
 from attribound.runs.tolerance_setup import prepare_tolerances
 from attribound.tolerances.columns.record import Asked
-from tests.report.browsing import browser, open_page
+from tests.report.browsing import browser, open_page, window
 
-__all__ = ["browser", "open_page"]
+__all__ = ["browser", "open_page", "window"]
 
 CONFIG = RunConfig(model="mnist-cnn-noise", data="mnist-sample", samples=256, items=4, pictures=4)
 CREDIT = RunConfig(model="credit-forest", data="credit-sample", items=8, columns=Asked(fixed=("age",)))

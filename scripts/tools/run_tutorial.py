@@ -12,6 +12,8 @@ import re
 import sys
 from pathlib import Path
 
+from attribound import memory
+
 BLOCK = re.compile(r"(<!-- not run -->\n+)?```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 TOLERANCE = 0.05
@@ -51,6 +53,7 @@ def main() -> None:
     parser.add_argument("pages", type=Path, nargs="+")
     parser.add_argument("--write", action="store_true", help="put what was printed into the page")
     chosen = parser.parse_args()
+    memory.keep_freed()
     failed = False
     for page in chosen.pages:
         text, differences = run(page.read_text())

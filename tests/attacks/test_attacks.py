@@ -15,7 +15,7 @@ from attribound.errors import ArgumentError, FieldError, UnfitError
 from attribound.sampling import Around
 from tests.problems import AbsFirst, Linear
 
-QUICK = {"steps": 4, "samples": 24, "rescore_samples": 256}
+QUICK = {"steps": 4, "samples": 8, "rescore_samples": 64}
 
 
 @pytest.mark.parametrize("noise", [ab.Gaussian(0.5), ab.UniformBall(14.0)], ids=["gaussian", "uniform"])

@@ -16,6 +16,7 @@ from attribound.changes import Blur, Continuous, Rotation, Together, Zoom, parse
 from attribound.cli import run
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Explanation, Field
+from attribound.runs import Store
 from tests.changes.test_changes import picture
 from tests.problems import Linear
 
@@ -188,6 +189,7 @@ def test_words_and_forgeries():
     assert any("as many amounts" in line for line in verify_record(forged).problems)
 
 
+@pytest.mark.usefixtures("quick_audits")
 def test_at_the_command_line(tmp_path, capsys):
     out = str(tmp_path / "run")
     changes = [word for kind in KINDS for word in ("--change", kind)]
@@ -202,6 +204,8 @@ def test_at_the_command_line(tmp_path, capsys):
     capsys.readouterr()
     assert run(attack) == 0
     assert not json.loads(capsys.readouterr().out)["findings"][0]["violated"]
+    with Store.read(tmp_path / "run") as store:
+        assert store.pictures(0)["change"].shape == (len(KINDS),), "amounts were attacked, not pixels"
     assert run(["report", out, "--out", str(tmp_path / "page.html")]) == 0
     assert "one after the other in the order stated" in (tmp_path / "page.html").read_text()
     capsys.readouterr()

@@ -90,9 +90,9 @@ def test_no_attack_on_real_images_beats_a_rule(name, noise, noise_model, sample)
         attack = ab.attack(
             field, x, noise=law, epsilon=budget, method="direct", steps=3, samples=16, rescore_samples=16
         )
-        family = Around(field, certificate.target, x)
+        family, kept = Around(field, certificate.target, x), {}
         for scale in SCALES:
-            score = rescore(family, family.at(attack.delta * scale), law, 256, seed=item)
+            score = rescore(family, family.at(attack.delta * scale), law, 256, seed=item, kept=kept)
             epsilon = np.asarray(float((attack.delta * scale).norm()) * (1 + 1e-6))
             for rule, cosine in certificate.evidence.cosines(epsilon).items():
                 assert float(cosine) <= score.cosine_most, (rule, scale)

@@ -1,13 +1,14 @@
 """Sampling again: what rounding explains is measured on the draws, said, and told apart from forgery."""
 
 import msgspec
+import pytest
 import torch
 from torch import Tensor, nn
 
 from attribound.certificates.certificate import Certificate
 from attribound.certification.again import measure, sample_again
 from attribound.certification.certifier import certify
-from attribound.fields import Bounded, Saliency, Unit
+from attribound.fields import Bounded, Clip, Saliency, Unit
 from attribound.noise import Gaussian
 from tests.sampling.running import drawn
 
@@ -71,6 +72,26 @@ def test_what_is_the_same_needs_no_words() -> None:
     stored, field, x = made(Kinks())
     again = sample_again(stored, field, x, NOISE)
     assert (again.problems, again.remarks) == ([], [])
+
+
+@pytest.mark.parametrize("limit", [1e-9, 1e-5, 1.0])
+def test_small_maps_are_compared_as_closely_as_large_ones(limit) -> None:
+    """Numbers in units of the limit: where that is 1e-9, all of them are alike up to 1e-9."""
+    scale = limit * Kinks().net[2].weight.abs().sum()
+
+    class Small(Kinks):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x) * scale
+
+    field, x = Clip(Saliency(Small().eval()), limit), torch.linspace(-1.0, 1.0, DIM)
+    stored = certify(field, x, 0, noise=NOISE, samples=256, seed=1)
+    assert sample_again(stored, field, x, NOISE).problems == []
+    facts = {**stored.record.facts, "spread": {"eigenvalue": 0.99 * stored.record.eigenvalue_upper}}
+    changed = {"facts": facts, "eigenvalue_upper": 0.99 * stored.record.eigenvalue_upper}
+    again = sample_again(Certificate(msgspec.structs.replace(stored.record, **changed), stored.map), field, x, NOISE)
+    assert len(again.problems) == 2, again.problems
+    assert "eigenvalue_upper differs" in again.problems[0]
+    assert "spread is not what the same draws prove" in again.problems[1]
 
 
 def test_a_class_that_rounding_decides_may_be_counted_otherwise() -> None:

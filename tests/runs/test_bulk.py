@@ -166,6 +166,51 @@ def test_what_the_single_check_refuses_is_never_cleared(records):
     assert cleared < 70 < 400 < fine  # lies are the rule, but a smaller number may well be true
 
 
+def test_a_share_of_alpha_from_which_no_radius_follows_clears_no_radius(records):
+    """Its logarithm is infinite: so is the radius, and infinitely far from what is stated."""
+    facts = msgspec.to_builtins(records[1].facts)
+    facts["closeness"] = {"radius": 0.9 * records[1].map_radius, "attacked_alpha": 1e-310}
+    tables = {"visible_cosine": {}, "max_visible_epsilon": {}}
+    false = readable(msgspec.structs.replace(records[1], facts=facts, map_radius=0.9 * records[1].map_radius, **tables))
+    assert not verify_record(Certificate(false)).passed
+    for block in ([false], [false, *records * 5], [*records * 5, false]):
+        assert [bool(one.doubts) for one in prove_records(block, CONFIG)] == [one is false for one in block]
+
+
+def test_a_record_from_which_nothing_follows_does_not_take_its_run_with_it(records, monkeypatch):
+    """Whatever a rule raises: the record states nothing, the others are as they were."""
+    clever, lie = covariance.Covariance.cosine, readable(msgspec.structs.replace(records[1], cosine={"7": 1.0}))
+
+    def cosine(self, evidence, epsilon):
+        if (epsilon == 7).any():
+            raise ArithmeticError("seven")
+        return clever(self, evidence, epsilon)
+
+    monkeypatch.setattr(covariance.Covariance, "cosine", cosine)
+    found = list(prove_records([lie, *records * 5], CONFIG))
+    assert [bool(one.doubts) for one in found] == [True] + [False] * 20
+    assert found[0].record.max_epsilon == dict.fromkeys(records[1].max_epsilon, 0.0)
+
+
+@pytest.mark.parametrize("name", ["max_epsilon", "prediction_radius", "joint_epsilon", "max_visible_epsilon"])
+def test_small_noise_is_looked_at_as_closely_as_large_noise(name):
+    """In units of 1e-9 an allowance of 1e-9 is twice sigma."""
+
+    class Near(torch.nn.Module):
+        def forward(self, x):
+            return torch.stack([1e9 * x.sum(dim=1) + 1, 0 * x[:, 0]], dim=1)
+
+    certifier = Certifier(ab.Unit(ab.Saliency(Near())), noise=ab.Gaussian(5e-10), samples=256, threads=1)
+    made = [certifier(1e-9 * torch.rand(6).double(), 0, seed=0, item=item).record for item in range(3)]
+    honest, config = [readable(one) for one in made], msgspec.structs.replace(CONFIG, noise="gaussian:5e-10")
+    stated = getattr(honest[1], name)
+    more = stated + 1e-10 if name == "prediction_radius" else {key: value + 1e-10 for key, value in stated.items()}
+    false = readable(msgspec.structs.replace(honest[1], **{name: more}))
+    assert not verify_record(Certificate(false)).passed
+    for block in ([honest[0], false, honest[2]], [*honest * 5, false]):
+        assert [bool(one.doubts) for one in prove_records(block, config)] == [one is false for one in block]
+
+
 def test_a_first_record_that_lies_clears_nobody_and_accuses_nobody(records):
     facts = msgspec.to_builtins(records[1].facts)
     facts["length"]["lower"] *= 1 + 1e-3

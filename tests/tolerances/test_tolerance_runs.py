@@ -108,6 +108,19 @@ def test_a_forged_record_is_found_and_proves_nothing(folder, tmp_path, capsys):
     assert gated["counts"]["doubtful"] == 1
 
 
+@pytest.mark.parametrize("alpha", [1.0, 5.0, -1.0])
+def test_an_absurd_alpha_of_one_record_does_not_close_the_gate_with_an_error(folder, tmp_path, capsys, alpha):
+    """What a gate says of all records together is computed from the largest alpha."""
+    assert run(["copy", str(folder), str(tmp_path / "copy")]) == 0
+    with Store.append(tmp_path / "copy") as store:
+        text = encode(replace(store.record(0, "brightness"), alpha=alpha)).decode()
+        store._connection.execute("UPDATE records SET record = ? WHERE item = 0 AND part = 'brightness'", (text,))
+        store._connection.commit()
+    asked = ["--change", "brightness", "--reach", 2, "--cosine", 0.5, "--share", 0.5]
+    gated = printed(capsys, "gate", tmp_path / "copy", *asked)
+    assert (gated["counts"], gated["alpha"]) == ({"doubtful": 1, "certified": 1}, 0.0)
+
+
 def test_a_record_with_another_window_does_not_belong_to_its_run(folder, tmp_path):
     """An honest scan, but with windows that its run did not ask for: they make reach out of nothing."""
     assert run([*SMALL, "--window", "rotation:5", "--out", str(tmp_path / "wide")]) == 0

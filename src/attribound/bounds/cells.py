@@ -119,7 +119,8 @@ class Votes(CellFact):
             raise ValueError("votes.hot does not hold one count per fraction and cell")
         for counts in (votes.hot, votes.tied, votes.hot + votes.tied):
             _check_counts("votes", counts, votes.draws)
-        _check_alphas("votes", votes.alpha, votes.attacked_alpha)
+        # Shared among cells, an alpha may be too small for a number.
+        _check_alphas("votes", votes.alpha, votes.alpha / (2 * votes.hot.size), votes.attacked_alpha / votes.hot.size)
         return votes
 
     def winners(self, fraction: float) -> tuple[IntArray, FloatArray]:

@@ -143,7 +143,7 @@ def mean_radius(
         alpha: failure probability.
         eigenvalue_upper: upper bound on the largest eigenvalue of the draws' covariance.
     """
-    level = np.log(2 / check.alpha(alpha))
+    level = np.log(2) - np.log(check.alpha(alpha))
     limit, n = check.positive("limit", limit), check.count("samples", samples)
     check.non_negative("norm_lower", norm_lower)
     expected = limit * np.sqrt((1 - check.norm_over_limit(norm_lower, limit) ** 2) / n)

@@ -45,6 +45,8 @@ _SETTINGS = (
     "seed",
     "item",
 )
+_IN_LIMITS = {"length": 1, "spread": 2, "closeness": 1, "error_bars": 1}
+"""Facts that are measured in a power of the limit; all others have no unit."""
 _SAMPLED = {"norm": 1, "norm_lower": 1, "eigenvalue_upper": 2, "map_radius": 1, "fidelity": 0}
 """Numbers that were sampled, and the power of the limit that they are measured in."""
 
@@ -103,7 +105,9 @@ def compare(stored: Certificate, again: Certificate, precision: Precision | None
     problems += [
         f"the facts differ: {kind.name} is not what the same draws prove again"
         for kind in sorted({*facts, *others}, key=lambda one: one.name)
-        if kind not in facts or kind not in others or not facts_alike(facts[kind], others[kind], precision)
+        if kind not in facts
+        or kind not in others
+        or not facts_alike(facts[kind], others[kind], precision, unit=stored.limit ** _IN_LIMITS.get(kind.name, 0))
     ]
     if stored.map is not None and again.map is not None:
         distance = float(np.linalg.norm(stored.map - again.map)) if stored.map.shape == again.map.shape else math.inf
@@ -112,8 +116,8 @@ def compare(stored: Certificate, again: Certificate, precision: Precision | None
     return problems
 
 
-def facts_alike(stored: Fact, again: Fact, precision: Precision | None = None) -> bool:
-    """Whether a fact is what the same draws prove again, up to what rounding explains."""
+def facts_alike(stored: Fact, again: Fact, precision: Precision | None = None, *, unit: float = 1.0) -> bool:
+    """Whether a fact, in numbers of this unit, is what the same draws prove again, up to what rounding explains."""
     for field in fields(again):
         a, b = (np.asarray(getattr(fact, field.name), np.float64) for fact in (stored, again))
         if a.shape != b.shape:
@@ -129,7 +133,8 @@ def facts_alike(stored: Fact, again: Fact, precision: Precision | None = None) -
             alike = _same_radii(a, b, precision)
         else:
             relative = _relative(precision)
-            alike = bool(np.allclose(a, b, rtol=relative, atol=_TOLERANCE if precision is None else relative))
+            absolute = min(unit, 1.0) * (_TOLERANCE if precision is None else relative)
+            alike = bool(np.allclose(a, b, rtol=relative, atol=absolute))
         if not alike:
             return False
     return True
@@ -148,7 +153,7 @@ def _same_radii(stored: npt.NDArray[np.float64], again: npt.NDArray[np.float64],
     if (stored[again == 0] > 0).any():  # no last digits prove what was not proved
         return False
     if precision is None or precision.apart == 0:
-        return bool(np.allclose(stored, again, rtol=LAST_DIGITS, atol=_TOLERANCE))
+        return bool(np.allclose(stored, again, rtol=LAST_DIGITS, atol=0.0))
     return bool(np.allclose(stored, again, rtol=_REORDERED, atol=_REORDERED_PART * float(again.max(initial=0.0))))
 
 
@@ -164,5 +169,5 @@ def _close(first: object, second: object, relative: float, unit: float) -> bool:
     """Whether two sampled numbers agree up to rounding."""
     if first is None or second is None:
         return first is second
-    absolute = _TOLERANCE if relative == LAST_DIGITS else relative * unit
+    absolute = _TOLERANCE * min(unit, 1.0) if relative == LAST_DIGITS else relative * unit
     return bool(np.isclose(float(first), float(second), rtol=relative, atol=absolute))  # type: ignore[arg-type]

@@ -235,7 +235,7 @@ def _about_map(certificate: Certificate) -> list[str]:
         problems.append(f"states norm {record.norm:.9g}, but its map has norm {float(np.linalg.norm(values)):.9g}")
     if values is not None and record.map_sha256 not in (msgspec.UNSET, map_hash(values)):
         problems.append("its map is not the one that it was written with: map_sha256 does not fit")
-    if record.norm_lower > record.norm + record.map_radius + TOLERANCE:
+    if record.norm_lower > (record.norm + record.map_radius) * (1 + TOLERANCE):
         problems.append("norm_lower is larger than the map and its radius allow")
     if record.fidelity is not None and not -1 - TOLERANCE <= record.fidelity <= 1 + TOLERANCE:
         problems.append(f"fidelity {record.fidelity:g} is not in [-1, 1]")
@@ -280,5 +280,5 @@ def unknown_answers(record: Record) -> list[str]:
 
 def _same(first: object, second: object) -> bool:
     if isinstance(first, float) and isinstance(second, float | np.ndarray):
-        return math.isclose(first, float(second), rel_tol=TOLERANCE, abs_tol=1e-12)
+        return math.isclose(first, float(second), rel_tol=TOLERANCE)
     return first == second

@@ -189,7 +189,7 @@ def _agreeing(evidence: Evidence, members: Sequence[Record]) -> BoolArray:
     draws = np.full(len(members), float(first.draws))
     limit, alpha = np.ravel(evidence.limit), np.ravel(closeness.attacked_alpha)
     again = radii_again(limit=limit, norm=lower, draws=draws, eigenvalue=eigenvalue / first.block, alpha=alpha)
-    fine = _same(stated, held).all(axis=1) & _same(radius, again) & (lower <= norm + radius + TOLERANCE)
+    fine = _same(stated, held).all(axis=1) & _same(radius, again) & (lower <= (norm + radius) * (1 + TOLERANCE))
     fidelity = np.array([0.0 if one.fidelity is None else one.fidelity for one in members])
     return np.asarray(fine & (np.abs(fidelity) <= 1 + TOLERANCE) & _same_subject(members))
 
@@ -209,7 +209,7 @@ def _same_subject(members: Sequence[Record]) -> BoolArray:
 def _same(first: FloatArray, second: FloatArray) -> BoolArray:
     """As `math.isclose` says it of single numbers."""
     most = np.maximum(np.abs(first), np.abs(second))
-    return np.asarray(np.abs(first - second) <= np.maximum(TOLERANCE * most, 1e-12))
+    return np.asarray((np.abs(first - second) <= TOLERANCE * most) & np.isfinite(most))
 
 
 def _derived(evidence: Evidence, members: Sequence[Record]) -> BoolArray:

@@ -13,15 +13,13 @@ from attribound.bounds.rules import RULES, Rule
 from attribound.bounds.visible import visible_cosine
 from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record
-from attribound.certificates.statements.base import REFERENCE_COSINE, Statement
+from attribound.certificates.statements.base import REFERENCE_COSINE, ROUNDING, Statement, spare
 from attribound.certificates.statements.registry import STATEMENTS
 from attribound.certificates.verify import unknown_answers
 from attribound.checks import FloatArray
 from attribound.rounding import exact_text
 
 BoolArray = npt.NDArray[np.bool_]
-
-_TOLERANCE = 1e-9
 
 
 def all_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
@@ -43,15 +41,15 @@ def _proved(evidence: Evidence, records: Sequence[Record], rules: Sequence[Rule]
     def visible(epsilon: FloatArray) -> FloatArray:
         return visible_cosine(evidence, epsilon, draws, rules)
 
-    fine = np.ones(len(records), bool)
+    fine, more = np.ones(len(records), bool), spare(evidence.law)
     for name, answer in (("cosine", cosine), ("visible_cosine", visible)):
         for key, stated in _columns(records, name).items():
-            fine &= (stated <= answer(np.array([float(key)])) + _TOLERANCE)[:, 0]
+            fine &= (stated <= answer(np.array([float(key)])) + ROUNDING)[:, 0]
     for key, stated in _columns(records, "max_epsilon").items():
-        least = stated - _TOLERANCE
+        least = stated - more
         fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0), rules))[:, 0]
     for key, stated in _columns(records, "max_visible_epsilon").items():
-        least = stated - _TOLERANCE
+        least = stated - more
         fine &= ((least <= 0) | (visible(np.maximum(least, 0.0)) >= float(key)))[:, 0]
     fine &= _status_proved(evidence, records) & _class_proved(evidence, records)
     return np.asarray(fine & ~_overstated(records))
@@ -61,7 +59,7 @@ def _status_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     """(N,) whether status and rule are derived ones, if the epsilons stated are."""
     reached = np.zeros(len(records), bool)
     for stated in _columns(records, "max_epsilon").values():
-        reached |= stated[:, 0] > _TOLERANCE
+        reached |= stated[:, 0] > spare(evidence.law)
     if not reached.all():
         reached[~reached] = evidence.rows(np.flatnonzero(~reached)).max_epsilon(0.0)[:, 0] > 0
     fine = [
@@ -74,27 +72,28 @@ def _status_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
 def _rule_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     """(N,) whether the rule named proves the epsilon stated at the reference cosine, or anything where none is."""
     key = exact_text(REFERENCE_COSINE)
-    stated = np.array([one.max_epsilon.get(key, 0.0) for one in records])[:, None] - _TOLERANCE
+    stated = np.array([one.max_epsilon.get(key, 0.0) for one in records])[:, None] - spare(evidence.law)
     wanted, fine = np.where(stated > 0, REFERENCE_COSINE, 0.0), np.zeros(len(records), bool)
     for rule in RULES:
         places = np.flatnonzero([one.rule == rule.name for one in records])
         if places.size and rule.applies(evidence):
             known = rule.certified(evidence.rows(places), np.maximum(stated[places], 0.0))
-            fine[places] = (known >= wanted[places] - _TOLERANCE)[:, 0]
+            fine[places] = (known >= wanted[places] - ROUNDING)[:, 0]
     return fine
 
 
 def _class_proved(evidence: Evidence, records: Sequence[Record]) -> BoolArray:
     """(N,) whether what is stated about the class is proved."""
     known = evidence.fact(Majority).radius(evidence.law)[:, 0] if Majority in evidence.facts else np.zeros(len(records))
-    fine = np.array([one.prediction_radius or 0.0 for one in records]) <= known + _TOLERANCE
+    more = spare(evidence.law)
+    fine = np.array([one.prediction_radius or 0.0 for one in records]) <= known + more
     for key in {key for one in records for key in one.joint_epsilon}:
         joint = np.array([one.joint_epsilon.get(key, 0.0) for one in records])
-        fine &= joint <= known + _TOLERANCE
+        fine &= joint <= known + more
         # An epsilon that is stated, and checked beside this, need not be derived twice.
         stated = np.array([one.max_epsilon.get(key, 0.0) for one in records])
         if not (joint <= stated).all():
-            least = joint[:, None] - _TOLERANCE
+            least = joint[:, None] - more
             fine &= ((least <= 0) | evidence.holds(float(key), np.maximum(least, 0.0)))[:, 0]
     return fine
 

@@ -146,10 +146,18 @@ def _prove(
         if false:
             record = _silenced(record, config)
         elif more:
-            epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
-            record = Certificate(record).stating(epsilons, cosines).record
+            record = _restated(record, config)
         reached = None if epsilon is None else Certificate(record).cosine(epsilon)
         yield ProvedRecord(record, (*more, *false), reached)
+
+
+def _restated(record: Record, config: RunConfig) -> Record:
+    """The record with what it proves; silent where nothing can be derived."""
+    epsilons, cosines = map(float, record.cosine), map(float, record.max_epsilon)
+    try:
+        return Certificate(record).stating(epsilons, cosines).record
+    except (ValueError, ArithmeticError):
+        return _silenced(record, config)
 
 
 def _silenced(record: Record, config: RunConfig) -> Record:
@@ -189,8 +197,17 @@ def _honest(records: Sequence[Record]) -> list[bool]:
         families[evidence.family, tuple(tuple(table) for table in tables)].append(place)
     honest = [False] * len(records)
     for places in families.values():
-        stacked = Evidence.stack([evidences[place] for place in places])
-        fine = all_proved(stacked, [records[place] for place in places])
+        fine = _all_proved([evidences[place] for place in places], [records[place] for place in places])
         for place, one in zip(places, fine, strict=True):
-            honest[place] = bool(one)
+            honest[place] = one
     return honest
+
+
+def _all_proved(evidences: Sequence[Evidence], records: Sequence[Record]) -> list[bool]:
+    """The same for records of one family; one from which nothing can be derived does not take the others with it."""
+    try:
+        return [bool(one) for one in all_proved(Evidence.stack(evidences), records)]
+    except (ValueError, ArithmeticError):
+        if len(records) == 1:
+            return [False]
+        return [fine for one in zip(evidences, records, strict=True) for fine in _all_proved(one[:1], one[1:])]

@@ -122,7 +122,9 @@ def _same_window(record: ToleranceRecord, config: RunConfig) -> bool:
 def _silent_tolerance(record: ToleranceRecord) -> ToleranceRecord:
     """The record without anything that it claims."""
     nothing = dict.fromkeys(record.reaches)
-    return msgspec.structs.replace(record, reaches=nothing, class_reach=None, breaks=dict(nothing))
+    # A gate computes with the largest alpha of all records.
+    alpha = record.alpha if 0 <= record.alpha < 1 else 0.0
+    return msgspec.structs.replace(record, alpha=alpha, reaches=nothing, class_reach=None, breaks=dict(nothing))
 
 
 prove_tolerances = Proving(ToleranceRecord, tolerance_problems, _foreign_tolerance, _silent_tolerance)

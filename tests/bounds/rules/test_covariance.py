@@ -191,6 +191,15 @@ def test_the_ends():
     assert displacement_covariance(0.5, 1.0, 0.1, epsilon=0.0, sigma=1.0) < 1e-7
 
 
+@pytest.mark.parametrize("rows", [1, 500])
+def test_a_zero_with_a_minus_is_no_length(rows):
+    """A sine of minus infinity is below 1: a record that proves nothing stated cosine 0 at every epsilon."""
+    zeros = np.full((rows, 1), -0.0)
+    for evidence in (normal(zeros, 1.0, 0.1, 1.0), ball(zeros, 1.0, 0.1)):
+        for rule in (RULE, RULE.quick):
+            assert (rule.certified(evidence, np.array([1e-9, 0.1, 1.0, 100.0])) == -1).all()
+
+
 def check_all(field, shift):
     """No rule may exceed the true cosine, nor fall short of the true displacement; the tightest ratio of the last."""
     known = (field.norm, field.limit, field.eigenvalue)

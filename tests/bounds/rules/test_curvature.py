@@ -27,6 +27,14 @@ def test_half_space(sigma):
     assert (moved / bound).max() == pytest.approx(0.5, abs=1e-3)  # phi(1) is half the constant
 
 
+def test_an_epsilon_beyond_all_numbers_proves_nothing():
+    evidence = knowing(Normal(2, 0.1), 1.0, 1.0, 1.0, gradient=True)
+    with np.errstate(over="raise"):
+        known = Curvature().certified(evidence, np.array([0.001, 1e308, np.finfo(np.float64).max]))
+    assert known[0] > 0.9
+    assert known[1:].tolist() == [-1, -1]
+
+
 @pytest.mark.parametrize("sigma", [0.25, 1.0, 3.0])
 def test_outside_of_a_slab_reaches_the_bound(sigma):
     # f = 1{|y_1| > sigma} has second derivative exactly 2 phi(1) / sigma^2 at 0.

@@ -116,6 +116,16 @@ def test_a_forged_status_is_not_counted(synthesise, template) -> None:
     assert "2 certified, 1 uncertified" in page.text
 
 
+def test_a_map_that_is_not_the_records_is_not_shown(synthesise, template) -> None:
+    _, (first, second, *_) = template
+    swapped = Outcome(first.item, first.record, first.pictures | {"smoothed": second.pictures["smoothed"]})
+    details = report(synthesise([swapped, second])).data["details"]
+    assert "smoothed" not in details["0"]["pictures"]
+    assert "not the one that the record is about" in details["0"]["said"]["smoothed map"]
+    assert "smoothed" in details["1"]["pictures"]
+    assert "smoothed map" not in details["1"]["said"]
+
+
 def test_a_forged_alpha_is_not_printed(synthesise, template) -> None:
     page = report(synthesise(template[1], alpha=1e-12))
     assert "probability at most 1e-12" not in page.text

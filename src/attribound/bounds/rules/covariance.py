@@ -79,9 +79,10 @@ class Covariance(Rule):
         spread = np.sqrt(evidence.eigenvalue) / limit
         # The sine times kappa.
         longest = _smallest(_Price(np.ones(()), spread, kept=True), evidence.law, epsilon, hasty=self.hasty)
-        with np.errstate(divide="ignore", invalid="ignore"):  # nan, of no length at all, is not below 1: vacuous
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # nan, of no length, is not below 1
             worst = longest / kappa * (1 + 1e-12)  # a root follows: it magnifies rounding
-        return np.where(worst < 1, np.sqrt(np.maximum((1 - worst) * (1 + worst), 0.0)), VACUOUS)
+            known = (worst < 1) & (kappa > 0)  # a zero may be written with a minus
+            return np.where(known, np.sqrt(np.maximum((1 - worst) * (1 + worst), 0.0)), VACUOUS)
 
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """||h~ - h|| <= (M + ||h||) tau + sqrt(lambda v); here the norm is bounded from *above*."""
@@ -210,7 +211,8 @@ def _bracketed(price: _Price, law: Law, shift: FloatArray) -> FloatArray:
         smallest, at = values[every, chosen], places[every, chosen]
         best, middle = np.minimum(best, smallest), np.clip(chosen, 1, len(_WINDOW) - 2)
         falling = (chosen != middle) & (at > 0) & (at < count - 1)
-        lost |= falling & (count * (values[every, middle] - smallest) > _FLAT * smallest)
+        with np.errstate(invalid="ignore"):  # where every cost is infinite, nothing is lost
+            lost |= falling & (count * (values[every, middle] - smallest) > _FLAT * smallest)
         guess = places[every, middle] + _vertex(values[every[:, None], middle[:, None] + np.arange(-1, 2)])
     if lost.any():
         again = _Price(price.missing[lost], price.deviation[lost], price.kept)

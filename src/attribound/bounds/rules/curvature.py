@@ -21,7 +21,7 @@ from attribound.checks import FloatArray, Number
 if TYPE_CHECKING:
     from attribound.bounds.evidence import Evidence
 
-_ROUNDING = 1e-12
+_ROUNDING, _LARGEST = 1e-12, np.finfo(np.float64).max
 CURVATURE = Normal(2, 1.0).curvature
 """2 phi(1) = 0.48394145, phi the standard normal density."""
 
@@ -39,11 +39,14 @@ class Curvature(Rule):
 
     def cosine(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """From the displacement."""
-        return np.asarray(cosine_from_displacement(evidence.norm_lower, self.displacement(evidence, epsilon)))
+        moved = self.displacement(evidence, epsilon)
+        known = np.asarray(cosine_from_displacement(evidence.norm_lower, np.minimum(moved, _LARGEST)))
+        return np.where(moved < _LARGEST, known, VACUOUS)
 
     def displacement(self, evidence: "Evidence", epsilon: FloatArray) -> FloatArray:
         """Curvature times epsilon, in the input's own values."""
-        return np.asarray((_rate(evidence) or np.inf) * epsilon * (1 + _ROUNDING))
+        with np.errstate(over="ignore"):  # a forged epsilon may be too large for anything to follow
+            return np.asarray((_rate(evidence) or np.inf) * epsilon * (1 + _ROUNDING))
 
 
 def _rate(evidence: "Evidence") -> float | None:
@@ -66,6 +69,6 @@ def cosine_bound_curvature(norm: Number, *, epsilon: Number, sigma: Number) -> A
 def cosine_from_displacement(norm: Number, displacement: Number) -> Any:
     """Smallest cosine between h and any point within `displacement` of it; -1.0 once the ball holds the origin."""
     norm = check.non_negative("norm", norm)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         sine = np.where(norm > 0, check.non_negative("displacement", displacement) / norm, np.inf)
         return check.unwrap(np.where(sine < 1, np.sqrt(np.maximum((1 - sine) * (1 + sine), 0.0)), VACUOUS))

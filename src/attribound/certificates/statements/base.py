@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from attribound.bounds.evidence import Evidence
 from attribound.bounds.facts import Fact
+from attribound.bounds.laws import Law
 
 if TYPE_CHECKING:
     from attribound.certificates.certificate import Certificate
@@ -23,6 +24,14 @@ COSINES = (0.8, 0.9)
 ASSUMED = "The limit is ASSUMED: this is not a certificate."
 REFERENCE_COSINE = 0.8
 """`rule` names the rule that certifies the largest epsilon at this cosine."""
+
+ROUNDING = 1e-9
+"""By how much a stated cosine may be larger than what follows."""
+
+
+def spare(law: Law) -> float:
+    """The same of an epsilon, which may be as small as the noise."""
+    return ROUNDING * min(law.value, 1.0)
 
 
 @final

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from attribound.bounds.facts import Closeness, Length, Spread
 from attribound.bounds.visible import max_visible_epsilons
-from attribound.certificates.statements.base import COSINES, Asking, Statement
+from attribound.certificates.statements.base import COSINES, ROUNDING, Asking, Statement, spare
 from attribound.rounding import degrees, exact_text, round_down
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from attribound.sampling.statistic import Statistic
 
 Answer = Callable[[float], float]
-_TOLERANCE = 1e-9
 
 
 @final
@@ -66,14 +65,14 @@ class Cosine(Statement):
             ("visible_cosine", certificate.visible_cosine, certificate.max_visible_epsilon),
         ):
             for key, stated in getattr(certificate.record, name).items():
-                if not stated <= (derived := cosine(float(key))) + _TOLERANCE:
+                if not stated <= (derived := cosine(float(key))) + ROUNDING:
                     problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
             name = f"max_{name.replace('cosine', 'epsilon')}"
             for key, stated in getattr(certificate.record, name).items():
                 # Whether the cosine holds at the stated epsilon is much quicker to see than the largest one is to find.
                 if stated <= 0 or cosine(stated) >= float(key):
                     continue
-                if not stated <= (derived := largest(float(key))) + _TOLERANCE:
+                if not stated <= (derived := largest(float(key))) + spare(certificate.law):
                     problems.append(f"states {name}({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}")
         return problems
 

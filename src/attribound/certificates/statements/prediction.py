@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from attribound.bounds.cells import Majority
-from attribound.certificates.statements.base import Asking, Statement
+from attribound.certificates.statements.base import Asking, Statement, spare
 from attribound.rounding import exact_text, round_down
 
 if TYPE_CHECKING:
     from attribound.certificates.certificate import Certificate
     from attribound.sampling.statistic import Statistic
-
-_TOLERANCE = 1e-9
 
 
 @final
@@ -47,10 +45,10 @@ class Prediction(Statement):
         """A stated radius that the counts do not give."""
         record, problems = certificate.record, []
         stated, given = record.prediction_radius, certificate.prediction_radius
-        if stated is not None and not stated <= given + _TOLERANCE:
+        if stated is not None and not stated <= given + spare(certificate.law):
             problems.append(f"states prediction_radius {stated:.9g}, but its evidence gives only {given:.9g}")
         for key, stated in record.joint_epsilon.items():
-            if not stated <= (derived := certificate.joint_epsilon(float(key))) + _TOLERANCE:
+            if not stated <= (derived := certificate.joint_epsilon(float(key))) + spare(certificate.law):
                 problems.append(
                     f"states joint_epsilon({key}) = {stated:.9g}, but its evidence gives only {derived:.9g}"
                 )

@@ -9,7 +9,7 @@ import numpy as np
 from attribound import checks as check
 from attribound.bounds.orders import Orders
 from attribound.certificates.answers import StatedReason
-from attribound.certificates.statements.base import ASSUMED, Asking, Option, Statement
+from attribound.certificates.statements.base import ASSUMED, Asking, Option, Statement, spare
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.frames import to_frame
 from attribound.rounding import round_down
@@ -184,6 +184,7 @@ def _overstated(certificate: "Certificate") -> list[str]:
         lead = 0.0 if following is None else orders.radius[orders.places.index(one.feature), following.feature]
         if one.name != called.get(one.feature, str(one.feature)):
             problems.append(f"calls feature {one.feature} {one.name!r}, which is not its name")
-        if not (one.stays <= stays[one.feature] + 1e-9 and one.leads <= lead + 1e-9):
+        more = spare(certificate.law)
+        if not (one.stays <= stays[one.feature] + more and one.leads <= lead + more):
             problems.append(f"states more about the reason {one.name!r} than its evidence gives")
     return problems

@@ -69,6 +69,7 @@ class Collected:
         trusted: by drawn row, which cells are proved up to which epsilon; see `report.trust`.
         reasons: by drawn row, up to which epsilon each of its counted features provably stays one of the largest.
         said: by drawn row, what every statement says about it, a line each.
+        maps: by drawn row, norm and hash of the sampled map.
         findings: what attacks found, by row.
         classes: names of the classes; may be shorter than their number.
         features: names of the features, for tables; may be empty.
@@ -88,6 +89,7 @@ class Collected:
     trusted: dict[int, dict[str, Any]]
     reasons: dict[int, dict[int, float]]
     said: dict[int, dict[str, str]]
+    maps: dict[int, tuple[float, str | msgspec.UnsetType]]
     findings: dict[int, Finding]
     classes: list[str]
     features: list[str]
@@ -161,6 +163,7 @@ def _collect(store: Store, scan: Mapping[str, Any] | None) -> Collected:
         },
         reasons={row: _reaches(record) for row, record in reader.records.items()},
         said={row: words(Certificate(record)) for row, record in reader.records.items()},
+        maps={row: (record.norm, record.map_sha256) for row, record in reader.records.items()},
         findings={place[item]: one for item, one in findings.items() if item in place},
         classes=store.names("classes"),
         features=store.names("features"),

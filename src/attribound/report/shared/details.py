@@ -11,6 +11,7 @@ from attribound.report.shared.collect import Collected
 from attribound.report.shared.reasons import staying
 from attribound.rounding import round_down, round_up
 from attribound.runs import Store
+from attribound.runs.stored_maps import map_trouble
 
 _PICTURES = 4_200_000
 """Characters for all pictures together: a page must stay small enough to mail."""
@@ -27,13 +28,14 @@ def details(store: Store, run: Collected) -> dict[int, dict[str, Any]]:
 
 
 def _detail(arrays: dict[str, FloatArray], run: Collected, row: int, budget: int) -> dict[str, Any]:
-    maps = {name: arrays[name] for name in _MAPS if name in arrays}
+    trouble = map_trouble(arrays["smoothed"], *run.maps[row]) if "smoothed" in arrays and row in run.maps else ""
+    maps = {name: arrays[name] for name in _MAPS if name in arrays and not (trouble and name == "smoothed")}
     found: dict[str, Any] = {
         "votes": run.trusted.get(row),
         "pictures": {},
         "cosines": _cosines(maps, run, row),
         "curve": run.proofs.curves.get(row, []),
-        "said": run.said.get(row, {}),
+        "said": run.said.get(row, {}) | ({"smoothed map": trouble} if trouble else {}),
     }
     if any(values.ndim == 1 or not images.is_picture(values) for values in maps.values()):
         return found | _features(maps, run, run.reasons.get(row, {}), arrays.get("input"))

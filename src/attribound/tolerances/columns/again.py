@@ -52,7 +52,7 @@ def _differences(stated: Kept, again: Kept) -> Iterator[str]:
         if getattr(stated, name) != getattr(again, name):
             yield f"states {name} that are not those found again"
     if stated.exact and again.exact:
-        if not _near(_number(stated), _number(again)):
+        if not math.isclose(stated.size, again.size, rel_tol=_ROUNDING):
             yield f"states an exact reach of {stated.size:g}, found again: {again.size:g}"
     elif again.exact and stated.size > again.size * (1 + _ROUNDING):
         yield f"states a reach of at least {stated.size:g}, found again: {again.size:g}"
@@ -68,7 +68,3 @@ def _unfinished(stated: Kept, again: Kept) -> Iterator[str]:
         yield f"states an exact reach of {stated.size:g}, but nothing nearer than {again.size:g} breaks it"
     else:
         yield f"states an exact reach of {stated.size:g}, found again in its time: at least {again.size:g}"
-
-
-def _number(part: Kept) -> float:
-    return -1.0 if math.isinf(part.size) else part.size

@@ -92,7 +92,7 @@ def test_a_gallery_of_numbers_has_the_words_too(synthesise, template) -> None:
 
 
 def _numbers(outcome: Outcome) -> Outcome:
-    return Outcome(outcome.item, outcome.record, {"smoothed": np.linspace(-1, 1, 30)})
+    return Outcome(outcome.item, outcome.record, {"plain": np.linspace(-1, 1, 30)})
 
 
 def test_plots_say_what_the_colours_mean(template) -> None:

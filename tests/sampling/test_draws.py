@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from attribound.errors import LimitError, NonFiniteError
-from attribound.fields import Assumed, Clip, IntegratedGradients, Proved, Saliency, Unit
+from attribound.fields import Assumed, Centred, Clip, GradCAM, IntegratedGradients, Proved, Saliency, Unit
 from attribound.fields.families import noisy
 from attribound.noise import Gaussian
 from attribound.randomness import Purpose, stream
@@ -64,6 +64,12 @@ def test_batches_hold_whole_blocks() -> None:
     assert [batch_rows(field, PLACE, batch) for batch in (1, 6, 11, 12, 100)] == [6, 6, 6, 12, 96]
     assert batch_rows(field, PLACE, None) % 6 == 0
     assert batch_rows(FIELD, torch.zeros(10**7), None) == 1
+
+
+def test_sixteen_photographs_go_through_at_once_where_gradients_stop_at_a_layer() -> None:
+    photo, model = torch.zeros(3, 224, 224), AbsFirst()
+    assert batch_rows(Unit(Centred(GradCAM(model))), photo, None) == 16
+    assert batch_rows(Unit(Saliency(model)), photo, None) == 6
 
 
 class Poisoned(nn.Module):

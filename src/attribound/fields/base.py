@@ -57,6 +57,7 @@ class Field(ABC):
         reshaped: what was done to the method's map afterwards, e.g. ("pooled:7", "centred").
         output: what is explained, "logit" or "probability".
         cost: model gradients per row, so that batches can be sized.
+        stops_at_layer: whether gradients stop at a layer, so that a call keeps few activations in memory.
         block: rows whose mean is one draw for the bounds (more than 1 only for a randomised path).
         random: whether the map of one row depends on more than the row.
         needs_gradients: whether it differentiates the model; a field that does not works with any callable.
@@ -72,6 +73,7 @@ class Field(ABC):
     output: Output = "logit"
     reshaped: tuple[str, ...] = ()
     cost: int = 1
+    stops_at_layer: bool = False
     block: int = 1
     random: bool = False
     needs_gradients: bool = True
@@ -121,7 +123,7 @@ class Wrapper(Field):
         self.model, self.output, self.reshaped = base.model, base.output, base.reshaped
         self.cost, self.block, self.random = base.cost, base.block, base.random
         self.needs_gradients, self.explains_scores = base.needs_gradients, base.explains_scores
-        self.takes_missing = base.takes_missing
+        self.takes_missing, self.stops_at_layer = base.takes_missing, base.stops_at_layer
 
     @property
     def precision(self) -> RunIn:  # type: ignore[override]

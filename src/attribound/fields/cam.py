@@ -24,6 +24,7 @@ class CAM(Field):
     """
 
     method: ClassVar[str]
+    stops_at_layer = True
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ CHUNK_ROWS = 256
 _CHUNK_NUMBERS = 2**24
 _BATCH_NUMBERS = 2**20
 _LIGHT_NUMBERS = 16 * 3 * 224 * 224
-"""Where gradients stop at a layer: 16 photographs. From 16 rows on, with one thread, torch takes faster convolutions."""
+"""Where gradients stop at a layer: 16 photographs. With one thread, torch takes faster convolutions from 16 rows on."""
 
 
 @final

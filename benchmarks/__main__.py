@@ -13,6 +13,7 @@ from benchmarks.page import OUT, page, source_hash
 NAMES = [
     "bare_loop",
     "everything_at_once",
+    "outside_sampling",
     "captum_noise_tunnel",
     "memory_flat",
     "moment_cost",

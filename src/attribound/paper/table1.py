@@ -1,8 +1,7 @@
 """Table 1: plain and smoothed maps under the l2 attack, on models of four kinds."""
 
 import statistics
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from attribound.attacks import attack
@@ -31,7 +30,6 @@ class _Effort:
         steps: iterations.
         draws: draws of a smoothed map in each.
         scored: fresh draws behind a smoothed map before and after.
-        shares: the share of the images that a method is tried on, where not all.
         once: methods that are tried at the first epsilon only.
     """
 
@@ -39,7 +37,6 @@ class _Effort:
     steps: int
     draws: int
     scored: int
-    shares: Mapping[str, float] = field(default_factory=dict)
     once: tuple[str, ...] = ()
 
     @property
@@ -48,10 +45,6 @@ class _Effort:
         first = self.epsilons[0]
         return [(one, method) for one in self.epsilons for method in METHODS if one == first or method not in self.once]
 
-    def items(self, method: str, items: int) -> int:
-        """Images that a method is tried on."""
-        return max(round(self.shares.get(method, 1.0) * items), 1)
-
 
 MNIST = _Effort(epsilons=(1.0,), steps=40, draws=8, scored=256)
 CIFAR10 = _Effort(
@@ -59,7 +52,6 @@ CIFAR10 = _Effort(
     steps=20,
     draws=4,
     scored=64,
-    shares={"SmoothIG": 0.4},
     once=("SmoothIG",),
 )
 """A step on a ResNet-20 costs 30 to 100 times one on the digits' network; smoothed IG 10 times plain saliency."""
@@ -131,12 +123,11 @@ def _gains(settings: Settings, numbers: Numbers) -> list[str]:
 
 
 def _beyond(smoothed: dict[str, Any], plain: dict[str, Any]) -> list[float]:
-    return [one - other for one, other in zip(smoothed["top-k"], plain["top-k"], strict=False)]
+    return [one - other for one, other in zip(smoothed["top-k"], plain["top-k"], strict=True)]
 
 
 def _piece(settings: Settings, epsilon: float, name: str, model: str, method: str) -> Piece:
     effort = _effort(settings)
-    settings = replace(settings, items=effort.items(method, settings.items))
     constants = {"radius": RADIUS, "path": PATH_STEPS, "epsilon": epsilon, "draws": effort.draws}
     about = settings.about(model, steps=effort.steps, method=method, **constants, scored=effort.scored)
     return Piece(f"{name}-{method}", about, lambda: _measure(settings, model, method, epsilon))

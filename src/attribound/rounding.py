@@ -10,7 +10,7 @@ def round_down(value: float | Decimal, digits: int = 4) -> str:
     return _rounded(value, digits, ROUND_FLOOR)
 
 
-def round_up(value: float, digits: int = 4) -> str:
+def round_up(value: float | Decimal, digits: int = 4) -> str:
     """Needed or feared numbers (a radius, an angle) are rounded up."""
     return _rounded(value, digits, ROUND_CEILING)
 

@@ -1,5 +1,7 @@
 """What exactly a record of a tolerance says, in words."""
 
+from decimal import Decimal
+
 from attribound.rounding import confidence, exact_text, round_down, round_up
 from attribound.tolerances.evidence import Interval
 from attribound.tolerances.record import ToleranceRecord
@@ -30,11 +32,11 @@ def proof_text(record: ToleranceRecord) -> str:
 
 
 def interval_text(interval: Interval) -> str:
-    """An interval, rounded inward."""
+    """An interval, rounded inward; an end that is 0.4 as people type it is 0.4, not the next hundredth."""
     if interval is None:
         return "none"
-    left, right = (shortened(text) for text in (round_up(interval[0], 2), round_down(interval[1], 2)))
-    return f"{left} to {right}"
+    low, high = (Decimal(repr(end)) for end in interval)
+    return f"{shortened(round_up(low, 2))} to {shortened(round_down(high, 2))}"
 
 
 def shortened(text: str) -> str:

@@ -50,6 +50,27 @@ def test_no_change_beats_the_rule_in_any_units() -> None:
     assert informative >= 10
 
 
+class Steep(torch.nn.Module):
+    """The margin 1000 x2 tanh(50 x1): where x2 = 0 its probability's slope in x2 is 250 tanh(50 x1), and in x1 zero."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        margin = 1000 * x[:, 1] * torch.tanh(50 * x[:, 0])
+        return torch.stack([margin / 2, -margin / 2], dim=1)
+
+
+def test_the_rule_says_nothing_where_a_feature_does_not_move() -> None:
+    """No noise smooths the slope in such a feature: 0.99996 was certified where the map turns round."""
+    field = Proved(Saliency(Steep(), "probability", continuous=True), 250.0, reason="x2 stays 0")
+    x = torch.tensor([0.3, 0.0], dtype=torch.float64)
+    certificate = certify(field, x, 0, noise=Gaussian(1.0, scale=[1.0, 0.0]), samples=4096, seed=0)
+    slopes = [np.tanh(50 * (centre + np.random.default_rng(0).normal(size=10**5))).mean() for centre in (0.3, -0.5)]
+    assert slopes[0] > 0.2
+    assert slopes[1] < -0.2
+    assert certificate.status == "certified"
+    assert certificate.cosine(0.8) == -1
+    assert "curvature" not in certificate.evidence.cosines(0.8)
+
+
 def test_verify_refuses_a_record_that_states_the_number_without_the_factor(tmp_path) -> None:
     _, certificate = certified([50.0, 50.0], [0.01, 0.01], [np.pi / 200, np.pi / 200])
     certificate.save(tmp_path / "c.json")

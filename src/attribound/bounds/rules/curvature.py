@@ -4,7 +4,8 @@ It assumes that the field is the true gradient of f almost everywhere and that f
 the gradients is the gradient of the mean. Rounding, thresholds or detached parts in a model break that, so the user
 must state it. The smoothed f has a Hessian of bounded spectral norm (the law knows it), so its gradient, the smoothed
 saliency, moves by at most that times epsilon. With units the law knows the Hessian in x / units only: the gradient in x
-is longer by up to 1 / (smallest unit), and moves by that much more (docs/theory/other-rules.md).
+is longer by up to 1 / (smallest unit), and moves by that much more. Where a feature does not move, nothing is smoothed
+along it, and the rule says nothing (docs/theory/other-rules.md).
 """
 
 from typing import TYPE_CHECKING, Any, final
@@ -51,6 +52,8 @@ class Curvature(Rule):
 
 def _rate(evidence: "Evidence") -> float | None:
     """How far the smoothed gradient moves per unit of epsilon at most; None if that is unknown or no normal float."""
+    if not evidence.budget.moving.all():  # along what does not move nothing is smoothed
+        return None
     rate = (evidence.law.curvature or np.inf) / evidence.budget.smallest
     return rate if np.finfo(np.float64).tiny <= rate < np.inf else None
 

@@ -1,7 +1,8 @@
 """Fingerprints: which input and which weights a statement is about."""
 
 import hashlib
-from typing import Any
+from itertools import chain
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
@@ -35,3 +36,37 @@ def model_hash(model: Any) -> str:
         if isinstance(value, Tensor):
             digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+@final
+class KeptHash:
+    """The hash of one model, taken again only where its weights were written to or exchanged meanwhile."""
+
+    def __init__(self, model: Any, known: str | None = None) -> None:
+        """Take the hash when it is first asked for.
+
+        Args:
+            model: the model.
+            known: its hash, if it was just taken and the model stays as it is.
+        """
+        self._model, self._known, self._marks = model, known, None if known is None else _marks(model)
+
+    def __call__(self) -> str:
+        """The hash of the weights as they are now."""
+        marks = _marks(self._model)
+        if self._known is None or marks != self._marks:
+            self._known, self._marks = model_hash(self._model), marks
+        return self._known
+
+
+def _marks(model: Any) -> list[tuple[int, int, float]]:
+    """Where every weight lies, how often it was written to, and its sum: not all ways to write to it are counted."""
+    if not isinstance(model, nn.Module):
+        return []
+    tensors = [value.detach() for value in chain(model.parameters(), model.buffers())]
+    return [(value.data_ptr(), value._version, _sum(value)) for value in tensors]
+
+
+def _sum(value: Tensor) -> float:
+    numbers = torch.view_as_real(value) if value.is_complex() else value
+    return float(numbers.sum(dtype=torch.float64))

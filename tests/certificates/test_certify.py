@@ -11,6 +11,7 @@ from attribound.certificates.subject import Subject
 from attribound.certification.certifier import Certifier, certify, certify_again, certify_batch
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Centred, Clip, Grouped, IntegratedGradients, Pooled, Saliency, Tokens, Unit
+from attribound.hashes import model_hash
 from attribound.noise import Gaussian, UniformBall
 from attribound.randomness import Purpose
 from tests.problems import AbsFirst, Linear
@@ -186,6 +187,18 @@ def test_a_certifier_prepares_once() -> None:
     assert len({one.record.model_sha256 for one in certificates}) == 1
     alone = certify(Unit(Saliency(model)), torch.full((4,), 2.0), noise=NOISE, samples=16, item=2, seed=5)
     assert alone.evidence == certificates[2].evidence
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_certifier_names_the_weights_that_it_certified(counted) -> None:
+    """A model that was trained on between two inputs kept the hash of before; writing to `.data` is not counted."""
+    model = nn.Linear(4, 3)
+    certifier = Certifier(Unit(Saliency(model)), noise=NOISE, samples=16)
+    first = certifier(torch.ones(4))
+    with torch.no_grad():
+        (model.weight if counted else model.weight.data).add_(1.0)
+    second = certifier(torch.ones(4))
+    assert first.record.model_sha256 != second.record.model_sha256 == model_hash(model)
 
 
 def test_records_know_their_subject() -> None:

@@ -167,6 +167,7 @@ def test_a_record_of_another_precision_is_foreign_to_a_run(model, x):
 def test_a_tolerance_is_about_the_rounded_model(model, x):
     sheet = ab.tolerance(FIELDS["gradcam"](model), x, "flip", precision="bfloat16")
     assert "in bfloat16" in repr(sheet)
+    assert sheet["flip"].record.model_sha256 == model_hash(model)  # not that of what runs it in bfloat16
     with pytest.raises(ab.AttriboundError, match="got 'half'"):
         ab.tolerance(FIELDS["gradcam"](model), x, "flip", precision="half")
 

@@ -12,7 +12,9 @@ from msgspec.structs import replace
 import attribound as ab
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Assumed
+from attribound.hashes import model_hash
 from attribound.sampling.along import Along
+from attribound.tolerances.asker import Asker
 from attribound.tolerances.evidence import reach_of_places
 from attribound.tolerances.scanned import SHARES
 from attribound.tolerances.verify import problems
@@ -279,3 +281,13 @@ def test_dense_search_never_beats_a_proof(noise_model, sample):
     maps = along.look(inside, torch.Generator()).maps
     plain = exact.shown.flatten()
     assert float((maps @ plain / maps.norm(dim=1) / plain.norm()).min()) >= 0.9
+
+
+def test_a_sheet_names_the_weights_that_were_tried():
+    """Those as they are at the input, not as they were when the asker was made."""
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(8, 3)).eval()
+    asker = Asker(ab.Unit(ab.Saliency(model)), [ab.HiddenWord()])
+    before = asker.look(torch.ones(2, 4)).weights
+    with torch.no_grad():
+        model[1].weight.mul_(2.0)
+    assert before != asker.look(torch.ones(2, 4)).weights == model_hash(model)

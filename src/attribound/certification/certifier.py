@@ -40,7 +40,7 @@ from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.exchange import check_unchanged
 from attribound.fields.precision import in_precision
 from attribound.fields.rows import independent, probe_rows
-from attribound.hashes import input_bytes, model_hash
+from attribound.hashes import KeptHash, input_bytes
 from attribound.noise import Noise
 from attribound.progress import Wanted, meter, part
 from attribound.randomness import Purpose, seed_from, stream
@@ -74,7 +74,8 @@ class Certifier:
         purpose: what the draws are for; purposes share no random stream.
         threads: torch uses this many meanwhile; None: as many as torch is set to. With one, as in runs, the same
             draws give the same bits.
-        model_sha256: the model's hash, if it was just taken; None: it is taken here.
+        model_sha256: the model's hash, if it was just taken; None: it is taken here. It is taken again for an input
+            before which the model's weights were changed.
         asked: further statements by name: `cells=(0.5, 0.3)` (`Certificate.cells` at these fractions of the map),
             `reasons=4` (`Certificate.reasons` about the four largest features), `intervals=True` (error bars of their
             own for `Certificate.interval`, 4 bytes per cell in a record), or any that was registered.
@@ -116,7 +117,7 @@ class Certifier:
             asked["intervals"] = True
         self.statements = ask(asked, Asking(self.field.name, self.field.block, self.cosines))
         self.subject = subject or Subject()
-        self.weights = model_hash(innermost(self.field).model) if model_sha256 is None else model_sha256
+        self._weights = KeptHash(innermost(self.field).model, model_sha256)
         check_columns(self.features, self.field.model)
         self._probed: tuple[int, ...] | None = None
         self._returned = Returned.LOGITS
@@ -168,7 +169,7 @@ class Certifier:
             statements=self.statements,
             epsilons=self.epsilons,
             cosines=self.cosines,
-            subject=msgspec.structs.replace(self.subject, model_sha256=self.weights),
+            subject=msgspec.structs.replace(self.subject, model_sha256=self._weights()),
             features=self.features,
             plain=plain,
             prediction=peek.prediction,

@@ -17,12 +17,12 @@ from attribound.certification.arguments import AskedTarget, check_field, check_i
 from attribound.certification.certifier import plain_map
 from attribound.changes.base import Change, Continuous, Finite, adds_up
 from attribound.errors import ArgumentError
-from attribound.fields.base import Field
+from attribound.fields.base import Field, innermost
 from attribound.fields.bounded import Bounded
 from attribound.fields.exchange import check_unchanged, refuse
 from attribound.fields.relative import packed_reference
 from attribound.fields.rows import independent, probe_rows
-from attribound.hashes import input_bytes, input_hash, model_hash
+from attribound.hashes import KeptHash, input_bytes, input_hash
 from attribound.randomness import Purpose, seed_from, stream
 from attribound.rounding import exact_text
 from attribound.sampling.along import Along
@@ -54,6 +54,7 @@ class Subjected:
         label: its class, if it has one.
         plain: the plain map.
         familiar: that of the model in float32, which people know.
+        weights: the model's hash.
     """
 
     x: Tensor
@@ -64,6 +65,7 @@ class Subjected:
     label: int | None
     plain: Tensor
     familiar: Tensor
+    weights: str
 
 
 @final
@@ -98,7 +100,8 @@ class Asker:
             batch: most rows per model call.
             classes: names of the classes, so that a target may be a name.
             subject: how the model and the data were named, for the records.
-            model_sha256: the model's hash, if it was just taken; None: it is taken here.
+            model_sha256: the model's hash, if it was just taken; None: it is taken here. It is taken again for an input
+                before which the model's weights were changed.
         """
         self.field = check_field(field)
         self.changes = {change.name: change for change in changes}
@@ -111,7 +114,7 @@ class Asker:
         self.batch = None if batch is None else int(check.count("batch", batch))
         self.classes = tuple(classes) or class_names(self.field.model)
         self.subject = subject or Subject()
-        self.weights = model_hash(self.field.model) if model_sha256 is None else model_sha256
+        self._weights = KeptHash(innermost(self.field).model, model_sha256)
 
     def look(
         self, x: Tensor, target: AskedTarget = None, *, seed: int | None = None, item: int = 0, label: int | None = None
@@ -132,7 +135,8 @@ class Asker:
         chosen = peek.prediction if target is None else check_target(target, peek.classes, self.classes)
         plain = _plain(self.field, x, chosen, number, item)
         familiar = plain if self.field.precision == "float32" else plain_map(self.field, x, chosen, number, item)
-        return Subjected(x, chosen, peek.prediction, number, item, label, plain, familiar)
+        weights = self._weights()
+        return Subjected(x, chosen, peek.prediction, number, item, label, plain, familiar, weights)
 
     def ask(self, name: str, about: Subjected, progress: Progress | None = None) -> Tolerance:
         """Ask about one change.
@@ -207,11 +211,11 @@ class Asker:
             map_shape=tuple(about.plain.shape),
             facts=ListFacts.of(known) if isinstance(known, Listed) else ScanFacts.of(known),
             versions={"attribound": version("attribound"), "torch": str(torch.__version__), **change.versions},
-            model_sha256=self.weights,
+            model_sha256=about.weights,
             input_sha256=digest,
             subject=msgspec.structs.replace(
                 self.subject,
-                model_sha256=self.weights,
+                model_sha256=about.weights,
                 item=about.item,
                 input_sha256=digest,
                 attribution=self.field.name,

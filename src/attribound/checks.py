@@ -11,6 +11,9 @@ from attribound.errors import ArgumentError
 FloatArray = npt.NDArray[np.float64]
 Number = float | npt.ArrayLike
 
+LEAST_LIMIT, MOST_LIMIT = 1e-100, 1e100
+"""Between these the squares of maps, of which spreads are made, neither vanish nor overflow."""
+
 NORM_SLACK = 1e-9
 """A norm may exceed its limit by this relative amount: float32 gradients are normalised only so well."""
 
@@ -54,6 +57,13 @@ def alpha(value: Number, name: str = "alpha") -> FloatArray:
     """A failure probability: strictly between 0 and 1."""
     array = _array(name, value)
     return _require((array > 0) & (array < 1), array, name, "in (0, 1)")
+
+
+def limit(value: Number) -> FloatArray:
+    """A bound on maps whose squares are numbers too."""
+    array = positive("limit", value)
+    expected = f"from {LEAST_LIMIT:g} to {MOST_LIMIT:g}"
+    return _require((array >= LEAST_LIMIT) & (array <= MOST_LIMIT), array, "limit", expected)
 
 
 def dimension(value: Number, name: str = "dim") -> FloatArray:

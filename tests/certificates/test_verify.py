@@ -123,6 +123,7 @@ FORGED = {
     "units": (lambda r: r["noise"].update(units=[1.0] * 784), "states the subject's units None"),
     "another dimension": (lambda r: r.update(dim=783), "states noise.radius"),
     "a smaller limit": (lambda r: r["bound"].update(limit=0.95), "a unit field has limit 1, not 0.95"),
+    "a limit whose square is zero": (lambda r: r["bound"].update(limit=1e-170), "limit 1e-170 is out of range"),
     "no limit": (lambda r: r["bound"].update(limit=0.0), "limit 0 is out of range"),
     "another bound": (lambda r: r["bound"].update(kind="proved"), "states the subject's bound unit"),
     "the curvature rule": (

@@ -159,6 +159,13 @@ def test_maps_whose_squares_vanish_are_smoothed_as_what_they_are() -> None:
     assert certificate.norm == pytest.approx(np.linalg.norm(exact), abs=0.04)
 
 
+@pytest.mark.parametrize("limit", [1.6e-162, 1e-101, 1e101, 1e160])
+def test_limits_whose_squares_are_no_numbers_are_refused(limit) -> None:
+    """At 1.6e-162 no draw had a spread, and cosine 0.8 was certified at any distance."""
+    with pytest.raises(ArgumentError, match=r"expected `limit` from 1e-100 to 1e\+100"):
+        Clip(SALIENCY, limit)
+
+
 def test_only_claimed_limits_pass_on_the_probability_gradient() -> None:
     weights = torch.tensor([3.0, -4.0, 0.0, 1.0], dtype=torch.float64)
     base = Saliency(Linear(weights), output="probability", continuous=True)

@@ -11,7 +11,7 @@ from attribound.changes import Rotation
 from attribound.errors import ArgumentError, FieldError, LimitError, NonFiniteError
 from attribound.fields import Explanation, Proved, Unit
 from attribound.sampling.along import Along
-from attribound.sampling.listed import try_all
+from attribound.sampling.listed import cosines_with, try_all
 from attribound.sampling.scan import Scan
 from tests.tolerances.known import Add, Mirrored, Steps, Turning
 
@@ -179,3 +179,11 @@ def test_memory_is_bounded_for_large_maps():
     assert small.half == 256 or small.half > 200
     assert large.groups * 150_528 <= 2**26
     assert large.cells > small.cells
+
+
+def test_cosines_of_tiny_maps_are_those_of_their_directions():
+    """Squares of entries near 1e-162 vanish; the cosine of these two was 1."""
+    plain = np.array([1.6e-162, 1.2e-162])
+    maps = np.array([[1.6e-162, -1.2e-162], [0.0, 0.0], [1e-300, 0.0]])
+    assert cosines_with(maps, plain) == pytest.approx([0.28, -1.0, 0.8])
+    assert cosines_with(maps, 0 * plain).tolist() == [-1.0, -1.0, -1.0]

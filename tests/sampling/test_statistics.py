@@ -43,6 +43,14 @@ def test_the_norm_bets_on_directions_known_before() -> None:
     assert statistic.count == 400
 
 
+def test_directions_of_tiny_draws_have_length_1() -> None:
+    """Squares of 1e-162 vanish: of such a pilot's mean the direction had length 3, and so had what was projected."""
+    pilot = torch.full((1, 6), 1.5e-162, dtype=torch.float64)
+    pilot[0, 0] = 2.3e-162
+    fact = fed(Norm(share=0.5), [pilot, pilot.new_full((399, 6), 0.1)]).prove(0.01, {})
+    assert fact.lower <= 0.1 * 6**0.5
+
+
 def test_a_pilot_alone_proves_nothing() -> None:
     """The first draws fix the direction; tested on themselves they would always point along it."""
     assert fed(Norm(share=0.5), [rows(50)]).prove(0.01, {}).lower == 0.0

@@ -22,7 +22,7 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.record import Record, map_hash
 from attribound.certificates.statements.registry import STATEMENTS
 from attribound.certificates.subject import Subject
-from attribound.checks import FloatArray
+from attribound.checks import LEAST_LIMIT, MOST_LIMIT, FloatArray
 
 _NEEDED = (Length, Spread, Closeness)
 """What every certificate rests on."""
@@ -137,7 +137,7 @@ def _out_of_range(certificate: Certificate) -> list[str]:
         f"samples {record.samples} is not a multiple of {record.draws} draws": record.samples % max(record.draws, 1)
         == 0
         and record.samples >= record.draws,
-        f"limit {record.bound.limit:g} is out of range": 0 < record.bound.limit < math.inf,
+        f"limit {record.bound.limit:g} is out of range": LEAST_LIMIT <= record.bound.limit <= MOST_LIMIT,
         f"a unit field has limit 1, not {record.bound.limit:g}": record.bound.kind != "unit" or record.bound.limit == 1,
         f"target {record.target} or prediction {record.prediction} is negative": min(record.target, record.prediction)
         >= 0,

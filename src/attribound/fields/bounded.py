@@ -32,7 +32,7 @@ class Bounded(MapWrapper):
         super().__init__(base)
         if isinstance(base, Bounded):
             raise FieldError(f"expected a field without a limit, got one bounded by {base.kind}")
-        self.limit, self.features = float(check.positive("limit", limit)), self.base.features
+        self.limit, self.features = float(check.limit(limit)), self.base.features
 
     @property
     @abstractmethod

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
+from attribound.bounds.scan.directions import unit
 from attribound.changes.base import Finite
 from attribound.checks import FloatArray
 from attribound.errors import ArgumentError, FieldError
@@ -68,6 +69,5 @@ def try_all(along: Along, plain: FloatArray, label: int) -> Tried:
 
 def cosines_with(maps: FloatArray, plain: FloatArray) -> FloatArray:
     """(N,) cosines of maps (N, m) with one map; -1 where one of the two is zero."""
-    lengths = np.linalg.norm(maps, axis=1) * np.linalg.norm(plain)
-    cosines: FloatArray = np.where(lengths == 0, -1.0, maps @ plain / np.where(lengths == 0, 1.0, lengths))
+    cosines: FloatArray = np.where(maps.any(axis=1) & plain.any(), unit(maps) @ unit(plain), -1.0)
     return np.clip(cosines, -1.0, 1.0)

@@ -9,6 +9,7 @@ from attribound.bounds import confidence
 from attribound.bounds.facts import Length
 from attribound.bounds.shares import SHARES
 from attribound.checks import FloatArray
+from attribound.fields.bounded import unit_rows
 from attribound.sampling.statistic import Draws, Facts, Setting, Statistic
 
 
@@ -44,8 +45,7 @@ class Norm(Statistic):
     def _advance(self, draws: Draws) -> None:
         self._sum += draws.on_device.sum(dim=0)
         self._count += len(draws.on_device)
-        length = float(self._sum.norm())
-        self._direction = self._sum / length if length > 0 else torch.zeros_like(self._sum)
+        self._direction = unit_rows(self._sum[None])[0]
 
     @property
     def mean(self) -> torch.Tensor:

@@ -206,6 +206,15 @@ def test_nothing_is_proved_without_a_direction():
     assert np.isnan(angle_curve(windows, alpha=0.3).proved).all()
 
 
+def test_references_have_length_1_where_squares_vanish():
+    pilot = Pilot(plan_grid(low=-1, high=1, window=0.5, draws=400, size=6), 6, 1.0)
+    for number in range(pilot._grid.bins):
+        pilot.add(number, np.zeros(2), np.full((2, 6), 1e-3), np.ones(2, bool))
+    tiny = np.array([2.3e-162, *[1.5e-162] * 5])
+    for aim in (tiny, tiny * 1e100):
+        assert abs(np.linalg.norm(pilot.design(aim).reference) - 1) < 1e-12
+
+
 def test_cosines_are_nested_and_alpha_matters():
     rng = np.random.default_rng(0)
     windows = scanned(turning(2, noise=0.3, rng=rng), high=30, window=5, draws=3000, rng=rng)

@@ -12,6 +12,15 @@ ROUNDING = 1e-7
 """More than float64 loses anywhere in the rule, and more than a draw may exceed its limit."""
 
 
+def unit(vectors: FloatArray) -> FloatArray:
+    """Vectors (..., m) at length 1, zeros where they are zero; squares of small entries do not vanish."""
+    largest = np.abs(vectors).max(axis=-1, keepdims=True)
+    scaled = vectors / np.where(largest == 0, 1.0, largest)
+    lengths = np.linalg.norm(scaled, axis=-1, keepdims=True)
+    result: FloatArray = scaled / np.where(lengths == 0, 1.0, lengths)
+    return result
+
+
 @final
 @dataclass(frozen=True)
 class Cone:

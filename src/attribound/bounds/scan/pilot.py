@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from attribound.bounds.scan.directions import ROUNDING, Cone
+from attribound.bounds.scan.directions import ROUNDING, Cone, unit
 from attribound.bounds.scan.grid import Grid
 from attribound.bounds.scan.loss import best_bets, best_share_bets
 from attribound.checks import FloatArray
@@ -144,12 +144,11 @@ class Pilot:
     def design(self, reference: FloatArray | None = None) -> Design:
         """What the scan is made with: about the map shown, or a reference (m,) that was fixed before."""
         aim = self.shown() if reference is None else np.asarray(reference, np.float64).reshape(-1)
-        length = float(np.linalg.norm(aim))
         means = self._sums / self._counts[:, None]
         return Design(
             grid=self._grid,
             limit=self._limit,
-            reference=aim / length if length > 0 else np.zeros_like(aim),
+            reference=unit(aim),
             means=means,
             moments=self._covariances(means),
             shares=self._hits / self._counts,

@@ -1,5 +1,6 @@
 """The public edge: arguments, batches, targets, seeds, and what is done once for many inputs."""
 
+import captum.attr
 import numpy as np
 import pytest
 import torch
@@ -11,7 +12,8 @@ from attribound.certificates.subject import Subject
 from attribound.certification.certifier import Certifier, certify, certify_again, certify_batch
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Centred, Clip, Grouped, IntegratedGradients, Pooled, Saliency, Tokens, Unit
-from attribound.hashes import model_hash
+from attribound.fields.captum import Captum
+from attribound.hashes import input_hash, model_hash
 from attribound.noise import Gaussian, UniformBall
 from attribound.randomness import Purpose
 from tests.problems import AbsFirst, Linear
@@ -19,6 +21,10 @@ from tests.problems import AbsFirst, Linear
 UNIT = Unit(Saliency(Linear(torch.tensor([3.0, 4.0]))))
 X = torch.zeros(2)
 NOISE = Gaussian(0.5)
+
+
+def captum_gradients(model):
+    return Captum(captum.attr.InputXGradient(model))
 
 
 def test_one_input_and_a_batch(noise_model, sample) -> None:
@@ -199,6 +205,24 @@ def test_a_certifier_names_the_weights_that_it_certified(counted) -> None:
         (model.weight if counted else model.weight.data).add_(1.0)
     second = certifier(torch.ones(4))
     assert first.record.model_sha256 != second.record.model_sha256 == model_hash(model)
+
+
+class Clamping(nn.Module):
+    """Writes to its input, as the first layer of some programs does."""
+
+    def forward(self, x):
+        with torch.no_grad():
+            x.clamp_(0, 1)
+        return torch.stack([(x**2).sum(dim=1), x[:, 0]], dim=1)
+
+
+@pytest.mark.parametrize("method", [Saliency, lambda model: IntegratedGradients(model, steps=2), captum_gradients])
+def test_a_model_that_writes_to_its_input_has_a_copy(method) -> None:
+    """The input itself was clamped at the first look: noise, map and hash were those of another."""
+    x = torch.tensor([1.8, 0.2, -0.9, 0.5])
+    certificate = certify(Unit(method(Clamping())), x, noise=NOISE, samples=64)
+    assert x.tolist() == pytest.approx([1.8, 0.2, -0.9, 0.5])
+    assert certificate.record.input_sha256 == input_hash(torch.tensor([1.8, 0.2, -0.9, 0.5]))
 
 
 def test_records_know_their_subject() -> None:

@@ -216,8 +216,8 @@ def check_output(output: str) -> None:
 
 
 def forward(model: Model, inputs: Tensor) -> Tensor:
-    """(B, K) the model's logits, whatever it wraps them in."""
-    return as_logits(model(inputs), len(inputs))
+    """(B, K) the model's logits, whatever it wraps them in. It has a copy of the inputs, for it may write to them."""
+    return as_logits(model(inputs.clone()), len(inputs))
 
 
 def explained_gradient(

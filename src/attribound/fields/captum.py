@@ -101,7 +101,7 @@ class Captum(Field):
         return Explanation(torch.cat([self._attribute(row, one, generator) for row, one in rows]))
 
     def _attribute(self, inputs: Tensor, target: Target, generator: torch.Generator | None) -> Tensor:
-        points = inputs.detach().requires_grad_(True)
+        points = inputs.detach().clone().requires_grad_(True)  # the model may write to it
         with seeded(generator), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks and attributes")
             try:

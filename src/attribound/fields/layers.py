@@ -115,7 +115,7 @@ def candidates(model: nn.Module, inputs: Tensor) -> list[tuple[Layer, Shape]]:
         for name, module in model.named_modules():
             if name:
                 hooks.enter_context(_hooked(module, watch(name)))
-        model(inputs[:1].detach())
+        model(inputs[:1].detach().clone())
     return list(found.values())
 
 

@@ -8,6 +8,7 @@ from torch import nn
 
 from attribound import checks
 from attribound.certificates.certificate import Certificate
+from attribound.certificates.statements.registry import words
 from attribound.certificates.subject import Subject
 from attribound.certification.certifier import Certifier, certify, certify_again, certify_batch
 from attribound.errors import ArgumentError, FieldError
@@ -205,6 +206,16 @@ def test_a_certifier_names_the_weights_that_it_certified(counted) -> None:
         (model.weight if counted else model.weight.data).add_(1.0)
     second = certifier(torch.ones(4))
     assert first.record.model_sha256 != second.record.model_sha256 == model_hash(model)
+
+
+def test_cosines_are_said_to_the_last_digit() -> None:
+    """0.79999996 was called 0.8, in the place of 0.8 itself."""
+    cosines = (0.8, 0.79999996)
+    certificate = certify(
+        Unit(Saliency(Linear(torch.ones(4)))), torch.ones(4), noise=NOISE, samples=64, cosines=cosines
+    )
+    about = [line for line in words(certificate) if line.startswith("epsilon at cosine")]
+    assert [line.split()[3] for line in about] == ["0.8", "0.79999996"]
 
 
 class Clamping(nn.Module):

@@ -291,3 +291,8 @@ def test_a_sheet_names_the_weights_that_were_tried():
     with torch.no_grad():
         model[1].weight.mul_(2.0)
     assert before != asker.look(torch.ones(2, 4)).weights == model_hash(model)
+
+
+def test_cosines_are_said_to_the_last_digit():
+    sheet = ab.tolerance(ab.Unit(Turning()), X, [Add(30)], cosine=0.79999996, samples=400, seed=0)
+    assert "at least cosine 0.79999996 with" in sheet.words()

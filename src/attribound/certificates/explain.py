@@ -124,7 +124,7 @@ def stopped_early(certificate: "Certificate") -> str:
 def why_not(certificate: "Certificate", cosine: float, epsilon: float) -> str:
     """Why `cosine` is not certified at `epsilon`, and in numbers what would help."""
     law, kappa = certificate.law, certificate.norm / certificate.limit
-    start = f"cosine {cosine:g} is not certified" + (f" at epsilon {epsilon:g}" if epsilon else "")
+    start = f"cosine {exact_text(cosine)} is not certified" + (f" at epsilon {exact_text(epsilon)}" if epsilon else "")
     stopped = stopped_early(certificate)
     if certificate.norm == 0:
         return (

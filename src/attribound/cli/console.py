@@ -105,7 +105,7 @@ def _run_note(state: Any, cosine: float) -> str:
     if state.rate > 0 and state.done < state.total:
         parts.append(f"{(state.total - state.done) / state.rate:.0f} s left")
     if state.median is not None:
-        parts.append(f"median epsilon {round_down(state.median, 3)} at cosine {cosine:g}")
+        parts.append(f"median epsilon {round_down(state.median, 3)} at cosine {exact_text(cosine)}")
     if state.errors:
         parts.append(f"{state.errors} failed")
     return ", ".join(parts)

@@ -166,7 +166,7 @@ def _certificates(store: Store) -> Table:
         epsilons = [round_down(record.max_epsilon.get(exact_text(cosine), 0.0), 3) for cosine in cosines]
         return [*cells, str(record.prediction), _plain(record.status), *epsilons]
 
-    heads = ["input", "label", "class", "status", *(rf"$\varepsilon$ at {cosine:g}" for cosine in cosines)]
+    heads = ["input", "label", "class", "status", *(rf"$\varepsilon$ at {exact_text(cosine)}" for cosine in cosines)]
     return f"lrrl{'r' * len(cosines)}", heads, map(row, prove_all(store))
 
 
@@ -183,7 +183,7 @@ def _reaches(store: Store) -> Table:
         intervals = [interval_text(interval) for interval in (*known, record.class_reach)]
         return [*cells, _plain(record.change.unit), *intervals, _plain(proof_text(record))]
 
-    heads = ["input", "change", "unit", *(f"cosine {cosine:g}" for cosine in cosines), "class stays", "proof"]
+    heads = ["input", "change", "unit", *(f"cosine {exact_text(cosine)}" for cosine in cosines), "class stays", "proof"]
     return f"lll{'r' * (len(cosines) + 1)}l", heads, map(row, prove_tolerances(store))
 
 

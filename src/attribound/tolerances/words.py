@@ -11,10 +11,10 @@ def sentence(record: ToleranceRecord, cosine: float) -> str:
     """What is said at a cosine that was asked."""
     change, interval = record.change, record.reaches[exact_text(cosine)]
     if interval is None:
-        return f"{change.name}: nothing is proved at cosine {cosine:g}, not even without a change."
+        return f"{change.name}: nothing is proved at cosine {exact_text(cosine)}, not even without a change."
     return (
         f"{change.name}: for every change from {interval_text(interval)} {change.unit} {_about(record)} keeps at "
-        f"least cosine {cosine:g} with {_against(record)}. {_class(record)}{_how(record)}"
+        f"least cosine {exact_text(cosine)} with {_against(record)}. {_class(record)}{_how(record)}"
     )
 
 

@@ -88,7 +88,7 @@ class Cosine(Statement):
                     (record.max_visible_epsilon, certificate.visible_cosine, certificate.max_visible_epsilon),
                 )
             )
-            about = f"epsilon at cosine {cosine:g} ({degrees(cosine)} degrees)"
+            about = f"epsilon at cosine {exact_text(cosine)} ({degrees(cosine)} degrees)"
             lines[about] = f"{round_down(exact)} (as sampled: {round_down(sampled)})"
         return lines
 

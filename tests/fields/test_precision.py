@@ -172,6 +172,19 @@ def test_a_tolerance_is_about_the_rounded_model(model, x):
         ab.tolerance(FIELDS["gradcam"](model), x, "flip", precision="half")
 
 
+def test_a_model_is_not_rounded_behind_the_record_s_back(model, x):
+    """Under autocast the model ran in bfloat16, and records said float32."""
+    field = FIELDS["gradcam"](model)
+    plain, sheet = ab.certify(field, x, noise=Gaussian(0.05), samples=64, seed=0), ab.tolerance(field, x, "flip")
+    with torch.autocast("cpu", torch.bfloat16):
+        cast = ab.certify(field, x, noise=Gaussian(0.05), samples=64, seed=0)
+        turned = ab.tolerance(field, x, "flip")
+        rounded = ab.certify(field, x, noise=Gaussian(0.05), samples=64, seed=0, precision="bfloat16")
+    assert cast.evidence == plain.evidence
+    assert turned["flip"].record.facts == sheet["flip"].record.facts
+    assert rounded.evidence != plain.evidence
+
+
 def test_what_cannot_be_rounded_is_refused_in_a_line(model, x):
     options = {"noise": Gaussian(0.05), "samples": 16}
     with pytest.raises(ab.AttriboundError, match=r"expected `precision` 'float32', .*, got 'float8'"):

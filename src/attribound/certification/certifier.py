@@ -38,7 +38,7 @@ from attribound.errors import AttriboundWarning
 from attribound.fields.base import Field, Model, innermost
 from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.exchange import check_unchanged
-from attribound.fields.precision import in_precision
+from attribound.fields.precision import as_said, in_precision
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import KeptHash, input_bytes
 from attribound.noise import Noise
@@ -145,7 +145,7 @@ class Certifier:
         """
         x = check_input(x, missing=self.field.takes_missing)
         chosen_seed = seed_from(input_bytes(x)) if seed is None else check.whole("seed", seed)
-        with limited(self.threads):
+        with limited(self.threads), as_said(x):
             return self._certify(x, target, chosen_seed, check.whole("item", item), label, progress)
 
     def _certify(

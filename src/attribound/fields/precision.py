@@ -139,6 +139,11 @@ def advice(field: Field, x: Tensor) -> str:
     return f"note: maps in bfloat16 are {gain:.1f} times as fast here (--precision bfloat16)"
 
 
+def as_said(inputs: Tensor) -> AbstractContextManager[Any]:
+    """Without the caller's autocast: a model is run in the precision that its field says, and records name."""
+    return torch.autocast(inputs.device.type, enabled=False)
+
+
 def _rounding(inputs: Tensor, precision: RunIn) -> AbstractContextManager[Any]:
     # Without the cache: weights cast where no gradient is wanted would be used again where one is.
     return torch.autocast(inputs.device.type, getattr(torch, precision), cache_enabled=False)

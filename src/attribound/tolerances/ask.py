@@ -12,6 +12,7 @@ from attribound.changes.base import Change
 from attribound.changes.registry import make_changes
 from attribound.errors import ArgumentError
 from attribound.fields.base import Field, Model
+from attribound.fields.precision import as_said
 from attribound.forests import TreeShap
 from attribound.sampling.scan import Progress
 from attribound.tolerances.asker import Asker, Reference, Subjected, Window
@@ -67,7 +68,8 @@ def tolerance(
     made = make_changes(changes, x := _input(field, x, columns))
     asked: dict[str, Any] = {"cosine": cosine, "window": window, "reference": reference, "batch": batch}
     asker = Asker(with_precision(check_field(field), precision), made, samples=samples, alpha=alpha, **asked)
-    return _sheet(asker, asker.look(x, target, seed=seed, item=item), progress)
+    with as_said(x):
+        return _sheet(asker, asker.look(x, target, seed=seed, item=item), progress)
 
 
 def _sheet(asker: Asker, about: Subjected, progress: Progress | None) -> Sheet:

@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from attribound.certification.certifier import certify
-from attribound.errors import ArgumentError
+from attribound.changes import HiddenWord
+from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Clip, Saliency, Unit
 from attribound.fields.captum import Captum
 from attribound.noise import Gaussian
+from attribound.tolerances.ask import tolerance
 from tests.problems import Linear
 
 
@@ -37,3 +39,28 @@ def test_other_targets_are_refused(target) -> None:
     field = Unit(Captum(captum.attr.Saliency(Linear(torch.ones(4)))))
     with pytest.raises(ArgumentError, match=r"expected `target` in 0\.\.1, got"):
         certify(field, torch.zeros(4), target, noise=Gaussian(1.0), samples=16)
+
+
+class Unsteady(torch.autograd.Function):
+    """The identity, with a gradient that is multiplied by random numbers."""
+
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slope * (1 + 0.3 * torch.randn_like(slope))
+
+
+def test_a_random_gradient_is_not_hidden_by_the_seed_of_a_method_without_randomness() -> None:
+    """The same seed before the same call gave the same map: one draw of each alternative passed as an exact list."""
+
+    def model(y):
+        return torch.stack([(Unsteady.apply(y.flatten(1)) ** 2).sum(dim=1), y.flatten(1)[:, 0]], dim=1)
+
+    field = Unit(Captum(captum.attr.Saliency(model)))
+    with pytest.raises(FieldError, match="gave another map or output when the same call was made again"):
+        certify(field, torch.ones(4), 0, noise=Gaussian(1.0), samples=64, seed=0)
+    with pytest.raises(FieldError, match="gave another map or output when the same call was made again"):
+        tolerance(field, torch.ones(2, 4), [HiddenWord()], target=0)

@@ -102,7 +102,8 @@ class Captum(Field):
 
     def _attribute(self, inputs: Tensor, target: Target, generator: torch.Generator | None) -> Tensor:
         points = inputs.detach().clone().requires_grad_(True)  # the model may write to it
-        with seeded(generator), warnings.catch_warnings():
+        # A method without randomness is not seeded: the same seed again would hide that of the model's gradient.
+        with seeded(generator if self.random else None), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks and attributes")
             try:
                 values = self.method.attribute(points, **_explained(self.method, target), **self.arguments)

@@ -71,6 +71,14 @@ class Nodes:
     outputs: IntArray
     value: FloatArray
 
+    @property
+    def depth(self) -> int:
+        """The number of splits on the longest path."""
+        steps, level = 0, np.array([0])
+        while (inner := level[self.left[level] >= 0]).size:
+            steps, level = steps + 1, np.concatenate([self.left[inner], self.right[inner]])
+        return steps
+
     def check(self, number: int, columns: int) -> None:
         """Raise StoredDataError unless this is a tree whose SHAP values exist."""
         inner = np.flatnonzero(self.left >= 0)

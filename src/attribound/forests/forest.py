@@ -3,7 +3,7 @@
 import copy
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
@@ -19,10 +19,55 @@ from attribound.forests.grids import Terms
 from attribound.forests.paths import make_paths
 from attribound.forests.reader import SUFFIXES, read_file, read_sklearn
 
-PRECISION = {"xgboost": 1e-6}
-"""How closely a library computes its values, relative to the sum of the trees' largest leaves: float32 sums."""
-DOUBLE = 1e-9
-"""The same for libraries that compute in float64; far above the rounding of our own sums."""
+
+@dataclass(frozen=True)
+class Precision:
+    """How closely a library computes its values.
+
+    Attributes:
+        tree: within a tree, relative to its largest leaf.
+        step: of one addition, relative to the sum.
+        paths: for paths up to this length. Libraries take columns off a path one by one, which multiplies rounding
+            errors: measured, by less than two for every column beyond.
+    """
+
+    tree: float
+    step: float
+    paths: int
+
+    def values(self, largest: FloatArray, lengths: IntArray) -> FloatArray:
+        """Of SHAP values, by output: those of a tree are up to twice as large as its leaves.
+
+        Args:
+            largest: leaf of every tree, (trees, outputs).
+            lengths: of the trees' longest paths.
+        """
+        growth = 2.0 ** np.clip(lengths - self.paths, 0, _MOST_LOST)
+        found: FloatArray = self.tree * (growth @ largest) + self._sums(2 * largest, np.zeros(largest.shape[1]))
+        return found
+
+    def scores(self, largest: FloatArray, base: FloatArray) -> FloatArray:
+        """Of scores, by output.
+
+        Args:
+            largest: leaf of every tree, (trees, outputs).
+            base: score of every output.
+        """
+        start = np.abs(base)
+        found: FloatArray = self.tree * (largest.sum(axis=0) + start) + self._sums(largest, start)
+        return found
+
+    def _sums(self, terms: FloatArray, start: FloatArray) -> FloatArray:
+        """Of adding terms one after the other: each time the sum so far is rounded."""
+        sums: FloatArray = self.step * ((start + np.cumsum(terms, axis=0)) * (terms > 0)).sum(axis=0)
+        return sums
+
+
+PRECISION = {"xgboost": Precision(1e-6, 2.0**-24, 8)}
+"""XGBoost computes in float32."""
+DOUBLE = Precision(1e-9, 2.0**-53, 27)
+"""The others in float64; far above the rounding of our own sums."""
+_MOST_LOST = 60
 
 
 @final
@@ -137,20 +182,33 @@ class Forest:
     @cached_property
     def magnitude(self) -> FloatArray:
         """The sum of the trees' largest leaves, by output: what rounding errors of SHAP values are relative to."""
-        total = np.zeros(self.outputs)
-        for one in self._terms:
-            total[one.paths.outputs] += np.abs(one.paths.value).max(axis=0)
+        total: FloatArray = self._largest.sum(axis=0)
         return total
+
+    @cached_property
+    def _largest(self) -> FloatArray:
+        """Each tree's largest leaf, (trees, outputs)."""
+        largest = np.zeros((len(self._terms), self.outputs))
+        for row, one in zip(largest, self._terms, strict=True):
+            row[one.paths.outputs] = np.abs(one.paths.value).max(axis=0)
+        return largest
+
+    @cached_property
+    def _precision(self) -> Precision:
+        return PRECISION.get(self.library, DOUBLE)
 
     @cached_property
     def tie(self) -> FloatArray:
         """By output: SHAP values that differ by no more count as tied, for the library may see them either way."""
-        return PRECISION.get(self.library, DOUBLE) * self.magnitude
+        trees = zip(self._ensemble.trees, self._terms, strict=True)
+        # A column that is asked again is taken off and put back, at most as harmful as one more.
+        lengths = [min(tree.depth, 2 * one.paths.longest) for tree, one in trees]
+        return self._precision.values(self._largest, np.array(lengths, np.intp))
 
     @cached_property
     def score_tie(self) -> FloatArray:
         """The same for scores, which contain the base score."""
-        return PRECISION.get(self.library, DOUBLE) * (self.magnitude + np.abs(self._ensemble.base))
+        return self._precision.scores(self._largest, self._ensemble.base)
 
     def codes(self, rows: npt.ArrayLike) -> IntArray:
         """The cell of every value, (rows, columns)."""

@@ -236,6 +236,40 @@ def test_a_row_on_a_threshold_has_no_reach(tmp_path: Path) -> None:
     assert answer.nearest[0] == np.nextafter(threshold, np.inf)
 
 
+def test_a_row_on_a_threshold_may_still_have_columns_that_stay() -> None:
+    """The next cell is no distance away: a fixed column does not enter it, and to enter it is to change an answer."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    x = np.repeat(np.arange(20.0), 10)[:, None] * [1.0, 0.0]
+    shap = TreeShap(Forest(HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=2).fit(x, x[:, 0] > 9.5)))
+    row = [float(shap.forest.axes[0].cuts[0]), 0.0]
+    fixed = tolerance(shap, row, keep="class", fixed=["column 0"]).together
+    assert (fixed.reach, fixed.exact, fixed.nearest) == (np.inf, True, None)
+    counted = tolerance(shap, row, keep="class", size="count").together
+    assert (counted.reach, counted.exact) == (1.0, True)
+    assert "as strong" not in tolerance(shap, row, keep="class").letter()
+
+
+@pytest.mark.parametrize("size", [1e15, 1e17, 1e30])
+def test_whole_numbers_beyond_those_that_floats_count(size: float) -> None:
+    """Adding 1 to such a number changes nothing, and yet there are larger ones."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    x = np.floor(np.random.default_rng(0).uniform(size, 2 * size, (300, 2)))
+    model = HistGradientBoostingClassifier(max_iter=4, max_leaf_nodes=4).fit(x, x[:, 0] + x[:, 1] / 3 > 2 * size)
+    shap, moved = TreeShap(Forest(model)), 0
+    for row in x[:20]:
+        sheets = [
+            tolerance(shap, row, keep="class", whole=whole, scale=[size, size]) for whole in ((), shap.forest.names)
+        ]
+        plain, whole = (sheet.together for sheet in sheets)
+        assert whole.reach == pytest.approx(plain.reach, rel=1e-9)
+        for name in shap.forest.names:
+            assert sheets[1][name].values == pytest.approx(sheets[0][name].values, rel=1e-9)
+        moved += np.isfinite(plain.reach)
+    assert moved > 5
+
+
 def test_ties_count_as_lost() -> None:
     """Two columns that are always the same, each asked by one of two equal trees."""
     from sklearn.ensemble import RandomForestRegressor

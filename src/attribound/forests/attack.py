@@ -26,7 +26,7 @@ def threshold_moves(
     for column in rng.permutation(len(near)):
         cells = near[column]
         order = np.argsort(cells.distance, kind="stable")
-        prices = size.price(cells.distance)[order]
+        prices = size.prices(cells)[order]
         pick = (rng.random(count) * np.maximum(np.searchsorted(prices, left), 1)).astype(np.intp)
         pick[rng.random(count) < _ALONE] = 0
         rows[:, column] = cells.values[order[pick]]
@@ -60,7 +60,7 @@ def coordinate_moves(near: Sequence[Cells], size: Size, *, reach: float) -> Floa
     row, limit = np.array([cells.values[cells.own] for cells in near]), _limit(size, reach)
     points = [row]
     for column, cells in enumerate(near):
-        inside = np.flatnonzero(size.price(cells.distance) < limit)
+        inside = np.flatnonzero(size.prices(cells) < limit)
         moved = np.tile(row, (len(inside), 1))
         moved[:, column] = cells.values[inside]
         points.extend(moved)

@@ -29,7 +29,7 @@ class Cells:
         low: cells hold values above this,
         high: and up to this; NaN for categories and missing cells.
         values: the value nearest to the row's.
-        distance: in units; 0 for the row's own cell.
+        distance: in units; 0 for the row's own cell, and for one that begins right beside the row.
         own: the position of the row's own cell.
     """
 
@@ -68,7 +68,7 @@ def make_cells(axis: Axis, value: float, movement: Movement) -> Cells:
     """All alternatives of a column at a row's value."""
     make = _intervals if axis.categories is None else _categories
     cells = make(axis, value, movement)
-    reachable = np.isfinite(cells.distance) if movement.unit else cells.distance == 0
+    reachable = np.isfinite(cells.distance) & (movement.unit > 0)
     reachable[cells.own] = True
     return cells.chosen(np.flatnonzero(reachable))
 
@@ -131,12 +131,18 @@ def _nearest(
     values = np.where(above, np.nextafter(low, np.inf), high)
     end = np.where(above, low, high)
     if whole:
-        values = np.where(above, np.floor(low) + 1, np.floor(high))
+        values = np.where(above, _next_whole(low), np.floor(high))
         end = values
     if axis.library == "lightgbm":
         values = _readable(values, low, high)
     empty = ~((values > low) & (values <= high) & np.isfinite(values))
     return np.where(empty, np.nan, values), end
+
+
+def _next_whole(low: FloatArray) -> FloatArray:
+    """The smallest whole number above: beyond 2**53, where adding 1 changes nothing, the next float is one."""
+    above: FloatArray = np.ceil(np.nextafter(low, np.inf)) + 0.0  # 0 rather than -0
+    return above
 
 
 def _readable(values: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -151,7 +157,7 @@ def _filled(low: FloatArray, high: FloatArray, movement: Movement) -> tuple[Floa
     """Values for a missing cell: the one nearest to 0 of every cell."""
     inside = np.where(low >= 0, np.nextafter(low, np.inf), np.minimum(high, 0.0))
     if movement.whole:
-        inside = np.where(low >= 0, np.floor(low) + 1, np.floor(np.minimum(high, 0.0)))
+        inside = np.where(low >= 0, _next_whole(low), np.floor(np.minimum(high, 0.0)))
     empty = ~((inside > low) & (inside <= high) & np.isfinite(inside))
     distance = np.full(len(low), UNIT if movement.missing else np.inf)
     distance[empty] = np.inf

@@ -104,7 +104,7 @@ def find_nearest(
     own = [cells.own for cells in near]
     if not sweep.holds:
         return Together(0.0, True, _row(near, own), 0)
-    prices = [size.price(cells.distance) for cells in near]
+    prices = [size.prices(cells) for cells in near]
     upper, places = _attack(prices, sweep, own)
     proved = 0.0
     asked = [terms for terms in shap.forest.terms if statement.outputs[:, terms.paths.outputs].any()]

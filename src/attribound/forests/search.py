@@ -90,7 +90,7 @@ class Search:
     ) -> None:
         self._tables, self._size, self._limit, self._budget = tables, size, limit, budget
         self._needed = needed
-        self._prices = [size.price(near[axis.column].distance) for axis in tables.axes]
+        self._prices = [size.prices(near[axis.column]) for axis in tables.axes]
         self._own = tuple(near[axis.column].own for axis in tables.axes)
         self._heap: list[tuple[float, int, _Box]] = []
         self._pushed = 0

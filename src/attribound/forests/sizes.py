@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from attribound.errors import ArgumentError
+from attribound.forests.cells import Cells
 from attribound.forests.ensemble import FloatArray
 
 
@@ -21,6 +22,10 @@ class Size(ABC):
     @abstractmethod
     def price(self, distance: FloatArray) -> FloatArray:
         """What a column's own distance, in units, costs."""
+
+    def prices(self, cells: Cells) -> FloatArray:
+        """What each alternative of a column costs."""
+        return self.price(cells.distance)
 
     @abstractmethod
     def total(self, prices: FloatArray) -> float:
@@ -105,6 +110,11 @@ class Changes(Size):
     def price(self, distance: FloatArray) -> FloatArray:
         """One for every change."""
         return np.where(np.isfinite(distance), np.sign(distance), distance)
+
+    def prices(self, cells: Cells) -> FloatArray:
+        """One for every cell but the row's own, however near."""
+        others = np.arange(len(cells.codes)) != cells.own
+        return np.where(np.isfinite(cells.distance), others.astype(np.float64), cells.distance)
 
     def total(self, prices: FloatArray) -> float:
         """Their number."""

@@ -74,7 +74,8 @@ def statement(sheet: "Sheet", part: "Part") -> str:
     """What is to hold, and whether it does."""
     title = "" if part.reason is None else sheet.codebook.title(part.reason)
     if part.together.reach == 0:
-        tie = " Another reason is as strong, up to rounding." if part.together.exact else ""
+        at_row = part.together.exact and not changes(sheet, part.together.nearest)
+        tie = " Another reason is as strong, up to rounding." if at_row else ""
         return f"Nothing is proved about this: {part.words}.{tie}"
     if sheet.keep == "first":
         return f"The first reason: {title}. It stays first{ALONE}:"

@@ -106,6 +106,23 @@ def test_lightgbms_random_forest(tmp_path: Path) -> None:
         LIGHTGBM["binary"].__globals__["_lgb"](tmp_path, 1, boosting="rf", bagging_freq=1, bagging_fraction=0.5)
 
 
+@pytest.mark.parametrize("category", [0.5, -1.0, 2.0**32])
+def test_categories_that_are_no_small_whole_numbers(category: float) -> None:
+    """treelite would take 0.5 for 0, and 2**32 for it as well."""
+    x, score = table(1, categories=4)
+    x[:, 4] = np.where(x[:, 4] == 3, category, x[:, 4])
+    model = ensemble.HistGradientBoostingClassifier(max_iter=2, categorical_features=[4, 5]).fit(x, score > 0)
+    with pytest.raises(ArgumentError, match="expected categories that are whole numbers >= 0 in column 4, got"):
+        Forest(model)
+
+
+def test_categories_that_are_words() -> None:
+    x = np.array([["a", 1.0], ["b", 2.0], ["c", 1.0]] * 60, dtype=object)
+    model = ensemble.HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(x, [0, 1, 0] * 60)
+    with pytest.raises(ArgumentError, match="treelite cannot read the HistGradientBoostingClassifier"):
+        Forest(model)
+
+
 def test_zero_covers(tmp_path: Path) -> None:
     XGBOOST["json"](tmp_path, 1)
     document = json.loads((tmp_path / "model.json").read_text())

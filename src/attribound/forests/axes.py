@@ -14,6 +14,8 @@ from attribound.forests.comparisons import ZERO, last_left
 from attribound.forests.ensemble import BoolArray, Ensemble, FloatArray, IntArray, Missing
 
 LARGEST = float(np.finfo(np.float32).max)
+MOST_CATEGORIES = 2**24
+"""Float32 cannot count further."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,7 @@ class Axis:
         if wrong.any():
             raise ArgumentError(f"expected finite numbers in column {self.name!r}, got {values[wrong][0]:g}")
         if self.categories is not None:
-            wrong = (values != np.floor(values)) | (values < 0) | (values >= 2**24)
+            wrong = (values != np.floor(values)) | (values < 0) | (values >= MOST_CATEGORIES)
             if wrong.any():
                 text = "a category, a whole number >= 0,"
                 raise ArgumentError(f"expected {text} in column {self.name!r}, got {values[wrong][0]:g}")

@@ -15,6 +15,7 @@ import numpy as np
 
 from attribound.errors import ArgumentError, StoredDataError
 from attribound.file_quota import reason
+from attribound.forests.axes import MOST_CATEGORIES
 from attribound.forests.described import Described, Splits
 from attribound.forests.ensemble import Ensemble, FloatArray, IntArray, Missing, Nodes
 from attribound.forests.lightgbm_file import describe_lightgbm
@@ -222,8 +223,17 @@ def _known(model: Any, declared: tuple[bool, ...]) -> tuple[IntArray, ...]:
     if any(declared):
         lists = model._preprocessor.transformers_[0][1].categories_
         for column, categories in zip(np.flatnonzero(declared), lists, strict=True):
-            found[column] = categories[~np.isnan(categories)].astype(np.intp)
+            found[column] = _whole(categories[~np.isnan(categories)], int(column))
     return tuple(found)
+
+
+def _whole(categories: FloatArray, column: int) -> IntArray:
+    """Categories as numbers; raises ArgumentError for those that treelite would take for others."""
+    wrong = (categories != np.floor(categories)) | (categories < 0) | (categories >= MOST_CATEGORIES)
+    if wrong.any():
+        text = "categories that are whole numbers >= 0"
+        raise ArgumentError(f"expected {text} in column {column}, got {categories[wrong][0]:g}")
+    return categories.astype(np.intp)
 
 
 def _load_sklearn(model: Any, name: str) -> Any:
@@ -240,5 +250,5 @@ def _load_sklearn(model: Any, name: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a missing category is cast to a number, and not used
             return treelite.sklearn.import_model(model)
-    except (treelite.TreeliteError, NotImplementedError, AssertionError) as error:
+    except (treelite.TreeliteError, NotImplementedError, AssertionError, ValueError) as error:
         raise ArgumentError(f"treelite cannot read the {name}: {reason(error)}") from None

@@ -173,7 +173,39 @@ def farther(record):
     return changed(record, reach=2 * first.reach, nearest=tuple(moved))
 
 
+def in_smaller_units(record):
+    """Ten times as far, in units a tenth as large."""
+    smaller = tuple(unit / 10 for unit in record.units)
+    return changed(msgspec.structs.replace(record, units=smaller), reach=10 * record.parts[0].reach)
+
+
+def about_another_amount(record):
+    """The same said of a row that nobody asked about."""
+    part, place = record.parts[0], NAMES.index("amount")
+
+    def moved(cells, far=1000.0):
+        return tuple(cell + far if number == place else cell for number, cell in enumerate(cells))
+
+    ends = tuple(None if end is None else end + 1000.0 for end in part.intervals[place])
+    intervals = (*part.intervals[:place], ends, *part.intervals[place + 1 :])
+    row = msgspec.structs.replace(record, row=moved(record.row))
+    return changed(row, nearest=moved(part.nearest), intervals=intervals)
+
+
+def without_a_word(record):
+    known = record.parts[0].alternatives["housing"]
+    return changed(record, alternatives={"housing": {word: known[word] for word in list(known)[1:]}})
+
+
 FORGERIES = {
+    "other units": in_smaller_units,
+    "another row": about_another_amount,
+    "other words": lambda one: changed(one, words="nothing whatever changes these reasons"),
+    "another class": lambda one: msgspec.structs.replace(one, prediction=1 - one.prediction),
+    "a word left out": without_a_word,
+    "any change, and no end of the search": lambda one: changed(
+        one, reach=None, exact=False, nearest=None, after=None, score=None
+    ),
     "a longer reach": lambda one: changed(one, reach=1.5 * one.parts[0].reach),
     "any change": lambda one: changed(one, reach=None, nearest=None, after=None, score=None),
     "a farther nearest row": farther,
@@ -249,6 +281,16 @@ def test_compare_two_versions_of_a_model(done, work, tmp_path, capsys):
     shrank = [one["items"][0] for one in found["pairs"] if one["verdict"] == "shrank"]
     same = [pair for pair in zip(before, after, strict=True) if pair[0].reasons[0] == pair[1].reasons[0]]
     assert shrank == [one.item for one, two in same if two.together.size < one.together.size * (1 - 1e-9)]
+
+
+def test_per_cent_are_not_compared_with_units(work, tmp_path, capsys):
+    """Both are 1 where they are stored."""
+    (tmp_path / "units.json").write_text(json.dumps(dict.fromkeys(NAMES, 1.0)))
+    for name, scale in (("a", tmp_path / "units.json"), ("b", "percent")):
+        assert ask(work, tmp_path / name, "--items", 1, "--scale", scale) == 0
+    capsys.readouterr()
+    told = refused(capsys, run(["compare", str(tmp_path / "a"), str(tmp_path / "b")]))
+    assert "expected two runs with the same units: in one they are per cent" in told
 
 
 def test_the_page_of_a_comparison_names_people_and_reasons(work, tmp_path, capsys):

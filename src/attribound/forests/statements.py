@@ -1,5 +1,6 @@
 """What is to be kept: linear inequalities in SHAP values, of which enough must hold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,6 +113,33 @@ def decide(
     return Decision(target, side, reasons, order, values[0], scores)
 
 
+def said(keep: str, reasons: Sequence[str], reason: str | None, *, level: str) -> str:
+    """A statement in words.
+
+    Args:
+        keep: as in `make_statements`.
+        reasons: the first one first.
+        reason: the one that it is about, if it is one.
+        level: what holds for `class`, from `level_of`.
+    """
+    kind, _, number = keep.partition(":")
+    if kind == "class":
+        return level
+    if kind == "sign":
+        return f"{reason} keeps its sign"
+    count = int(number) if number else 1
+    if kind == "top":
+        return f"the first {count} reasons stay {', '.join(reasons[:count])}"
+    return f"{reason} stays " + ("the first reason" if count == 1 else f"among the first {count} reasons")
+
+
+def level_of(decides: str, score: float, threshold: float) -> str:
+    """What `class` means, in words."""
+    if decides == "classes":
+        return "the class stays"
+    return f"the score stays {'above' if score > threshold else 'at most'} {threshold:g}"
+
+
 def make_statements(forest: Forest, decision: Decision, keep: str, *, threshold: float) -> tuple[Statement, ...]:
     """From `first`, `stays:K` (one statement for each of the K), `top:K`, `sign`, `sign:COLUMN` or `class`."""
     kind, _, detail = keep.partition(":")
@@ -123,13 +151,12 @@ def make_statements(forest: Forest, decision: Decision, keep: str, *, threshold:
     count = _count(len(names) - 1, keep, "stays:1" if keep == "first" else keep)
     if kind == "top":
         pairs = [(int(one), int(other)) for one in order[:count] for other in order[count:]]
-        first = ", ".join(decision.named[:count])
-        return (_above(forest, decision, f"the first {count} reasons stay {first}", None, pairs, len(pairs)),)
+        return (_above(forest, decision, said(keep, decision.named, None, level=""), None, pairs, len(pairs)),)
     return tuple(
         _above(
             forest,
             decision,
-            f"{names[one]} stays " + ("the first reason" if count == 1 else f"among the first {count} reasons"),
+            said(keep, decision.named, names[one], level=""),
             names[one],
             [(int(one), int(other)) for other in order if other != one],
             len(order) - count,
@@ -166,7 +193,7 @@ def _sign(forest: Forest, decision: Decision, detail: str) -> Statement:
         number = names.index(detail)
     above = decision.side * decision.contributions[number] > 0
     columns = decision.reasons.weights[[number]] * (1.0 if above else -1.0)
-    words = f"{names[number]} keeps its sign"
+    words = said("sign", decision.named, names[number], level="")
     outputs = _towards(forest, decision, 1)
     tie = np.abs(outputs) @ forest.tie * np.abs(columns).sum()
     return Statement(words, names[number], outputs, columns, np.zeros(1), tie, 1)
@@ -179,14 +206,14 @@ def _class(forest: Forest, decision: Decision, threshold: float) -> Statement:
         outputs = np.zeros((len(others), forest.outputs))
         outputs[:, decision.target] = 1.0
         outputs[np.arange(len(others)), others] = -1.0
-        offset, words = outputs @ forest.expected, "the class stays"
+        offset = outputs @ forest.expected
     else:
         outputs = np.zeros((1, forest.outputs))
         side = 1.0 if decision.scores[decision.target] > threshold else -1.0
         outputs[0, decision.target] = side
         offset = side * (forest.expected[[decision.target]] - threshold)
-        words = f"the score stays {'above' if side > 0 else 'at most'} {threshold:g}"
     columns = np.ones((len(outputs), len(forest.names)))
+    words = level_of(forest.decides, decision.scores[decision.target], threshold)
     return Statement(words, None, outputs, columns, offset, np.abs(outputs) @ forest.score_tie, len(outputs))
 
 

@@ -97,6 +97,8 @@ def compare_columns(first: Path, second: Path) -> ColumnsComparison:
             before, after = (getattr(config.columns, name) for config in configs)
             if before != after:
                 raise StoredDataError(f"expected two runs with the same {name}, got {before} and {after}")
+        if len({config.columns is not None and config.columns.scale == "percent" for config in configs}) > 1:
+            raise StoredDataError("expected two runs with the same units: in one they are per cent of the row's values")
         both = proved_pairs((store, other), prove_columns, lambda record: (*record.names, *record.row))
         pairs = [_pair(before, after) for before, after in both]
     if not pairs:

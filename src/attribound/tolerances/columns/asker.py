@@ -27,11 +27,7 @@ class ColumnsAsker:
 
     def units(self, values: FloatArray) -> FloatArray:
         """What one unit of each column is for a row."""
-        units = np.array(self.asked.units)
-        if self.asked.scale != "percent":
-            return units
-        share = np.where(np.isnan(values), 0.0, np.abs(values)) / 100
-        return units * np.where(self.shap.forest.categorical, 1.0, share)
+        return self.asked.units_at(values, self.shap.forest.categorical)
 
     def ask(self, values: FloatArray, *, item: int = 0, label: int | None = None) -> ColumnsRecord:
         """The record of one row."""

@@ -78,6 +78,14 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return "answers"
         return {"std": "sd", "percent": "%"}.get(self.scale, "units")
 
+    def units_at(self, row: FloatArray, categorical: Sequence[bool]) -> FloatArray:
+        """What one unit of each column is for a row."""
+        units = np.array(self.units)
+        if self.scale != "percent":
+            return units
+        share = np.where(np.isnan(row), 0.0, np.abs(row)) / 100
+        return units * np.where(categorical, 1.0, share)
+
     def choices(self, names: Sequence[str], categorical: Sequence[bool]) -> dict[str, range]:
         """By categorical column, the numbers of its categories."""
         listed = {name for name, is_list in zip(names, categorical, strict=True) if is_list}

@@ -10,6 +10,8 @@ from attribound.certificates.sealed import broken_seal
 from attribound.errors import ArgumentError
 from attribound.forests.ensemble import FloatArray
 from attribound.forests.sizes import Size, size_named
+from attribound.forests.statements import level_of, said
+from attribound.tolerances.columns.asker import row_hash
 from attribound.tolerances.columns.record import Cell, ColumnsRecord, Ends, Kept, numbers_of
 
 _TOLERANCE = 1e-9
@@ -21,26 +23,56 @@ def problems(record: ColumnsRecord) -> list[str]:
     """Every line in which a record contradicts itself."""
     try:
         row = numbers_of(record.row, record.names, record.asked.words)
-        found = _about_record(record) or [line for part in record.parts for line in _about_part(record, part, row)]
+        found = _about_record(record, row) or [line for part in record.parts for line in _about_part(record, part, row)]
     except (ValueError, ArithmeticError, ArgumentError) as error:
         found = [f"nothing can be derived from what it holds: {error}"]
     return found + broken_seal(record, record.seal)
 
 
-def _about_record(record: ColumnsRecord) -> list[str]:
-    subject, kind = record.subject, record.asked.keep.partition(":")
+def _about_record(record: ColumnsRecord, row: FloatArray) -> list[str]:
+    subject, asked = record.subject, record.asked
     same = (subject.item, subject.model_sha256, subject.input_sha256)
-    count = int(kind[2]) if kind[0] == "stays" else 1
-    reasons = [part.reason for part in record.parts]
-    about_first = kind[0] in ("stays", "first")
+    reasons, count = _reasons(record), len(record.parts)
+    level = level_of(record.decides, record.score, asked.threshold)
+    words = [said(asked.keep, record.reasons, reason, level=level) for reason in reasons]
     checks = {
         "has a value that is not a number": np.isfinite([*record.contributions, *record.units, record.score]).all(),
         "has a unit or a tie below 0": min(*record.units, record.tie) >= 0,
         "has another subject": same == (record.item, record.model_sha256, record.input_sha256),
-        f"makes {len(record.parts)} statements, {record.asked.keep} are {count}": len(record.parts) == count,
-        "states other reasons than its contributions give": not about_first or reasons == list(record.reasons[:count]),
+        "has another row than its hash says": row_hash(row) == record.input_sha256,
+        "has other units than were asked for": np.array_equal(record.units, _units(record, row)),
+        "has another class or side than its score gives": _decided(record),
+        f"makes {count} statements, {asked.keep} are {len(reasons)}": count == len(reasons),
+        "states other reasons than its contributions give": [part.reason for part in record.parts] == reasons,
+        "calls a statement what it is not": [part.words for part in record.parts] == words,
     }
     return [problem for problem, fine in checks.items() if not fine]
+
+
+def _reasons(record: ColumnsRecord) -> list[str | None]:
+    """What each statement is about."""
+    kind, _, detail = record.asked.keep.partition(":")
+    if kind == "stays":
+        return list(record.reasons[: int(detail)])
+    if kind == "sign":
+        return [detail or record.reasons[0]]
+    return [record.reasons[0] if kind == "first" else None]
+
+
+def _units(record: ColumnsRecord, row: FloatArray) -> FloatArray:
+    listed = [name in record.parts[0].alternatives for name in record.names]
+    return record.asked.units_at(row, listed)
+
+
+def _decided(record: ColumnsRecord) -> bool:
+    """Whether class and side follow from the score, as far as one score tells."""
+    high, asked = record.score > record.asked.threshold, record.asked.side
+    if record.decides == "values":
+        return record.prediction is None and asked in (None, record.side)
+    classes = record.decides == "classes"
+    predicted = record.prediction in (None, record.target) if classes else record.prediction == int(high)
+    side = asked or (1 if classes or high else -1)
+    return predicted and record.side == side
 
 
 def _about_part(record: ColumnsRecord, part: Kept, row: FloatArray) -> Iterator[str]:
@@ -48,9 +80,14 @@ def _about_part(record: ColumnsRecord, part: Kept, row: FloatArray) -> Iterator[
     if part.reach is not None and not 0 <= part.reach < math.inf:
         yield f"states a reach of {part.reach}"
         return
+    if part.reach is None and not part.exact:
+        yield "states that no change breaks it, and that its search did not end"
     for name, cell, ends in zip(record.names, record.row, part.intervals, strict=True):
         if not _around(cell, ends):
             yield f"states an interval of {name} that does not hold its value"
+    for name, listed in part.alternatives.items():
+        if lacking := set(record.asked.words.get(name, ())) - set(listed):
+            yield f"says nothing of {name} {min(lacking)}"
     nearest_end = min(_single_breaks(record, part, row, size), default=math.inf)
     if part.size > nearest_end * (1 + _TOLERANCE):
         yield f"states a reach of {part.size:g}, but a column by itself breaks it at {nearest_end:g}"

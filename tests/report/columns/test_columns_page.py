@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from attribound.report.columns.cards import make_card
 from attribound.report.columns.page import _kind, render
 from attribound.report.page import write_report
 from attribound.runs import Store
@@ -54,6 +55,16 @@ def test_what_cards_say_is_what_is_proved(credit, page) -> None:
             for word, end in re.findall(r"(from|up to) ([\d,]+)", said[1]):
                 number = float(end.replace(",", ""))
                 assert number >= low if word == "from" else number <= high
+
+
+def test_any_value_is_not_said_where_a_missing_one_breaks_it(credit) -> None:
+    with Store.read_any(credit) as store:
+        first = next(iter(store.only(ColumnsRecord)))
+    count, moving = len(first.names), sum(unit > 0 for unit in first.units)
+    for absent, text in ((False, "any but missing"), (True, "any"), (None, "any")):
+        free = {"intervals": ((None, None),) * count, "alternatives": {}, "absent": (absent,) * count}
+        record = msgspec.structs.replace(first, parts=(msgspec.structs.replace(first.parts[0], **free),))
+        assert [line.text for line in make_card(record, {}).lines].count(text) == moving
 
 
 def test_several_reasons_each_have_their_reach(tmp_path) -> None:

@@ -143,12 +143,11 @@ def _where(sheet: Sheet, column: ColumnTolerance, *, moves: bool) -> str:
     """Where the statement holds if this column alone changes."""
     if not moves:
         return "does not change"
+    if is_free(column):
+        return "any but missing" if column.missing is False else "any"
     if column.alternatives:
-        kept = sum(column.alternatives.values())
-        return "any" if is_free(column) else f"{kept} of {len(column.alternatives)}"
-    if math.isnan(column.values[0]):
-        return "not said"
-    return "any" if is_free(column) else interval(sheet.codebook, column)
+        return f"{sum(column.alternatives.values())} of {len(column.alternatives)}"
+    return "not said" if math.isnan(column.values[0]) else interval(sheet.codebook, column)
 
 
 def _bar(sheet: Sheet, column: ColumnTolerance, ranges: Ranges) -> Bar | None:

@@ -3,23 +3,10 @@
 import math
 
 from attribound.rounding import round_down
-from attribound.tolerances.columns.record import Cell, ColumnsRecord, Ends, Kept
+from attribound.tolerances.columns.record import Cell, ColumnsRecord, Kept
 
 _TINY = 1e-30
 """Cells may end a float away from 0."""
-_SHOWN = 4
-"""How many reasons are named."""
-
-
-def lines(record: ColumnsRecord) -> list[str]:
-    """The reasons of one row, and how far each statement about them holds."""
-    found = [f"Reasons, strongest first: {', '.join(record.reasons[:_SHOWN])}."]
-    for part in record.parts:
-        found.append(f"{part.words[0].upper()}{part.words[1:]}: {together(record, part)}.")
-        free = [name for name, text in limits(record, part).items() if not text]
-        found += [f"  whatever the value of {', '.join(free)} (each by itself)"] if free else []
-        found += [f"  {name}: {text}" for name, text in limits(record, part).items() if text]
-    return found
 
 
 def together(record: ColumnsRecord, part: Kept) -> str:
@@ -55,30 +42,6 @@ def _beside(before: Cell, after: Cell) -> str:
     if text != value(before) or not isinstance(before, float) or not isinstance(after, float):
         return text
     return f"just {'above' if after > before else 'below'} {text}"
-
-
-def limits(record: ColumnsRecord, part: Kept) -> dict[str, str]:
-    """By column, where the statement holds if the others stay; empty: everywhere."""
-    columns = zip(record.names, record.row, part.intervals, part.absent, strict=True)
-    return {name: _limit(cell, ends, absent, part.alternatives.get(name)) for name, cell, ends, absent in columns}
-
-
-def _limit(cell: Cell, ends: Ends, absent: bool | None, listed: dict[str, bool] | None) -> str:
-    missing = ["not if it is missing"] if absent is False else []
-    if listed is not None:
-        kept = [word for word, holds in listed.items() if holds]
-        where = [] if all(listed.values()) else [f"for {', '.join(kept) or 'no category'}"]
-    elif ends is None:
-        where = [] if cell is None and absent is not False else ["nothing is said"]
-    else:
-        low, high = ends
-        where = [
-            text
-            for text in (low is not None and f"from {value(low)}", high is not None and f"up to {value(high)}")
-            if text
-        ]
-    found = " ".join(where) + (", " if where and missing else "") + "".join(missing)
-    return f"{found} (it is {value(cell)})" if found else ""
 
 
 def value(cell: Cell) -> str:

@@ -5,7 +5,9 @@ import html
 import io
 import json
 import re
+import shutil
 import signal
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -17,11 +19,12 @@ from attribound.cli.app import run
 from attribound.runs import Store
 from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.copies import copy_run
+from attribound.runs.engines import Local
 from attribound.runs.proving import prove_columns
 from attribound.runs.runner import run as carry_out
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.columns.asker import ColumnsAsker
-from attribound.tolerances.columns.record import ColumnsRecord
+from attribound.tolerances.columns.record import Called, ColumnsRecord
 from tests.runs.applicants import NAMES, ROWS, WORDS, ask, printed, records, refused, train, write
 from tests.runs.elsewhere import ELSEWHERE
 
@@ -243,6 +246,45 @@ def test_forged_records_are_found_by_searching_again(done, work, tmp_path, capsy
     found = json.loads(capsys.readouterr().out)
     assert all(any("reach" in line for line in lines) for lines in found["problems"].values())
     assert len(found["problems"]) == 3
+
+
+ASKED = {
+    "units": lambda one: {"units": tuple(unit / 10 for unit in one.units)},
+    "source": lambda one: {"source": "a hundredth of a standard deviation"},
+    "words": lambda one: {"words": {"housing": ("own", "rent", "free")}},
+    "classes": lambda one: {"classes": ("1", "0")},
+    "called": lambda one: {"called": {"amount": Called(title="months")}},
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_a_run_asks_is_what_its_table_and_forest_give(done, work, tmp_path, capsys, name):
+    """Records in units a tenth as large agree with their run and are found again: the units themselves must be."""
+    with Store.read_any(done) as store:
+        config, job = prepare_columns(store.config)
+    asked = msgspec.structs.replace(config.columns, **ASKED[name](config.columns))
+    forged = replace(job, config=msgspec.structs.replace(config, columns=asked))
+    carry_out(forged, tmp_path / "forged", Local(1))
+    assert run(["verify", str(tmp_path / "forged")]) == 0
+    capsys.readouterr()
+    assert run(["verify", str(tmp_path / "forged"), "--resample", "1", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert any(f"asks with other {name} than csv:" in line for line in found["run_problems"])
+
+
+def test_the_same_table_elsewhere_gives_the_same_units(done, work, tmp_path, capsys):
+    shutil.copy(work / "people.csv", tmp_path / "people.csv")
+    assert run(["verify", str(done), "--data", f"csv:{tmp_path / 'people.csv'}?label=paid"]) == 0
+
+
+def test_columns_that_do_not_move_are_those_that_are_fixed(done):
+    with Store.read_any(done) as store:
+        config = store.config
+    record = records(done)[0]
+    asked = msgspec.structs.replace(record.asked, units=(0.0, *record.asked.units[1:]))
+    still = msgspec.structs.replace(record, asked=asked, units=(0.0, *record.units[1:]))
+    doubts = prove_columns.prove(still, msgspec.structs.replace(config, columns=asked)).doubts
+    assert "says that other columns are fixed than do not move" in doubts
 
 
 def test_another_table_and_another_model_are_refused(done, work, tmp_path, capsys):

@@ -4,17 +4,23 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import final
 
+import numpy as np
+
 from attribound.certificates.record import Failure
 from attribound.certification.again import Again
-from attribound.data import Dataset
+from attribound.data import Arrays, Dataset
 from attribound.errors import AttriboundError
 from attribound.forests import TreeShap
 from attribound.runs.check import Checking, RunCheck
+from attribound.runs.columns_setup import fully_asked
 from attribound.runs.job import cells_of
 from attribound.runs.proving import prove_columns
 from attribound.tolerances.columns.again import search_again
 from attribound.tolerances.columns.asker import row_hash
-from attribound.tolerances.columns.record import PART, ColumnsRecord
+from attribound.tolerances.columns.record import PART, Asked, ColumnsRecord
+
+_ROUNDING = 1e-9
+"""Standard deviations on another machine."""
 
 
 @final
@@ -29,6 +35,8 @@ class CheckedColumns(Checking):
     def all(self, found: RunCheck) -> list[tuple[int, str]]:
         """Each row is a record."""
         fine = list[tuple[int, str]]()
+        if self.look:
+            found.whole += self._asked()
         for one in prove_columns(self.store):
             found.records += 1
             if isinstance(one, Failure):
@@ -39,6 +47,22 @@ class CheckedColumns(Checking):
             if one.record.item not in found.problems:
                 fine.append((one.record.item, PART))
         return fine
+
+    def _asked(self) -> list[str]:
+        """Where what the run asks is not what its table and forest give: units, words, titles."""
+        shap, data = self._opened
+        asked = self.store.config.columns
+        if asked is None or not isinstance(data, Arrays):
+            return ["is not about a table"]
+        try:
+            again = fully_asked(asked, data, shap)
+        except AttriboundError as error:
+            return [f"its units cannot be found again: {error}"]
+        # The words for units name the table, which may be another file of the same rows.
+        names = [name for name in Asked.__struct_fields__ if name not in ("units", "source" * self.opener.names_data)]
+        found = [name for name in names if getattr(asked, name) != getattr(again, name)]
+        same = len(asked.units) == len(again.units) and np.allclose(asked.units, again.units, rtol=_ROUNDING, atol=0)
+        return [f"asks with other {name} than {data.name} gives" for name in (*found, *(["units"] * (not same)))]
 
     def again(self, item: int, part: str) -> Again:
         """Search again."""

@@ -47,16 +47,14 @@ def prepare_columns(
         raise ArgumentError(f"--change columns is for forests (.json, .ubj, .txt), got {config.model}")
     words = dict(model.explainer.forest.words)
     config = msgspec.structs.replace(config, words=words)
-    asked = msgspec.structs.replace(config.columns or Asked(), words=words)
+    asked = config.columns or Asked()
     data = open_data(config.data, cells=cells_of(config))
     if not isinstance(data, Arrays) or len(data.shape) != 1:
         raise ArgumentError(f"expected a table (csv:FILE, parquet:FILE or npz:FILE) for a forest, got {config.data}")
     check_columns(data.features, model, config.model)
     shap = shap_of(model, data.features)
-    asked = _with_codebook(asked, data)
-    units, source = _units(asked, data, shap)
-    full = msgspec.structs.replace(asked, units=units, source=source, whole=_whole(asked.whole, shap))
-    say(f"one unit: {source}")
+    full = fully_asked(asked, data, shap)
+    say(f"one unit: {full.source}")
     doubt = _doubt(data, shap)
     if doubt:
         say(doubt)
@@ -73,6 +71,13 @@ def prepare_columns(
     _try_first(ColumnsAsker(shap, full, target=_target(config.target, shap)), data)
     known = Opened(Unlabelled(data) if doubt else data, open_field(whole.subject, model), model.pinned_sha256)
     return whole, Job(whole, trust, None, labelled=not doubt, opened=known)
+
+
+def fully_asked(asked: Asked, data: Arrays, shap: TreeShap) -> Asked:
+    """What is asked, with all that follows from table and forest; asked of the outcome, it is the same again."""
+    told = _with_codebook(msgspec.structs.replace(asked, words=dict(shap.forest.words)), data)
+    units, source = _units(told, data, shap)
+    return msgspec.structs.replace(told, units=units, source=source, whole=_whole(told.whole, shap))
 
 
 def _with_codebook(asked: Asked, data: Dataset) -> Asked:

@@ -1,7 +1,7 @@
 """Check stored column tolerances without the model: whatever a record states must fit the rest of it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from attribound.forests.ensemble import FloatArray
 from attribound.forests.sizes import Size, size_named
 from attribound.forests.statements import level_of, said
 from attribound.tolerances.columns.asker import row_hash
-from attribound.tolerances.columns.record import Cell, ColumnsRecord, Ends, Kept, numbers_of
+from attribound.tolerances.columns.record import Asked, Cell, ColumnsRecord, Ends, Kept, numbers_of
 
 _TOLERANCE = 1e-9
 _STEP = 1e-34
@@ -41,6 +41,7 @@ def _about_record(record: ColumnsRecord, row: FloatArray) -> list[str]:
         "has another subject": same == (record.item, record.model_sha256, record.input_sha256),
         "has another row than its hash says": row_hash(row) == record.input_sha256,
         "has other units than were asked for": np.array_equal(record.units, _units(record, row)),
+        "says that other columns are fixed than do not move": _still(asked, record.names),
         "has another class or side than its score gives": _decided(record),
         f"makes {count} statements, {asked.keep} are {len(reasons)}": count == len(reasons),
         "states other reasons than its contributions give": [part.reason for part in record.parts] == reasons,
@@ -62,6 +63,12 @@ def _reasons(record: ColumnsRecord) -> list[str | None]:
 def _units(record: ColumnsRecord, row: FloatArray) -> FloatArray:
     listed = [name in record.parts[0].alternatives for name in record.names]
     return record.asked.units_at(row, listed)
+
+
+def _still(asked: Asked, names: Sequence[str]) -> bool:
+    """Whether the columns without a unit are those that are said to be fixed."""
+    units = zip(names, asked.units, strict=True)
+    return {name for name, unit in units if unit == 0} == set(asked.fixed)
 
 
 def _decided(record: ColumnsRecord) -> bool:

@@ -21,6 +21,7 @@ from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.copies import copy_run
 from attribound.runs.engines import Local
 from attribound.runs.proving import prove_columns
+from attribound.runs.runner import prepare
 from attribound.runs.runner import run as carry_out
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.columns.asker import ColumnsAsker
@@ -458,3 +459,21 @@ def test_certify_a_forest_on_a_table_with_words(work, tmp_path, capsys):
     assert [unit > 0 for unit in config["units"]] == [True, True, False, True]  # there is nothing between two words
     assert shown["counts"] == {"certified": 2}
     assert printed(capsys, "verify", tmp_path / "run", "--resample", 1)["passed"]
+
+
+@pytest.mark.parametrize("units", [(0.1, 0.1, 0.0, 0.1), (0.0, 1.0, 0.0, 1.0)])
+def test_certificates_count_in_the_units_of_their_data(units, work, tmp_path, capsys):
+    """Noise and epsilon in smaller units, or none for a column, agree with each other and are sampled again."""
+    where = work / "people.csv"
+    words = ["certify", "--model", work / "credit.ubj", "--data", f"csv:{where}?label=paid&scale={where}"]
+    words += ["--noise", "gaussian:0.25", "--samples", 64, "--items", 1, "--workers", 1]
+    assert run([*map(str, words), "--out", str(tmp_path / "run")]) == 0
+    with Store.read_any(tmp_path / "run") as store:
+        config, job = prepare(store.config)
+    assert config.units is not None
+    smaller = tuple(own * share for own, share in zip(config.units, units, strict=True))
+    carry_out(replace(job, config=msgspec.structs.replace(config, units=smaller)), tmp_path / "forged", Local(1))
+    capsys.readouterr()
+    assert run(["verify", str(tmp_path / "forged"), "--resample", "1", "--json"]) == 1
+    (problems,) = json.loads(capsys.readouterr().out)["problems"].values()
+    assert problems == [f"counts in other units than csv:{where} gives"]

@@ -129,7 +129,8 @@ class CheckedCertificates(Checking):
         certificate, opened = Certificate(record, smoothed_map(self.store, item)), self.opener(record.subject)
         again = sample_again(certificate, opened.field, opened.x, opened.noise)
         alone = Certificate(record)  # a run's map is in float32: it has the record's norm only nearly
-        return Again(verify_record(alone).problems + again.problems, again.remarks)
+        problems = self.data.units(record.subject, opened.field) if self.data is not None else []
+        return Again(verify_record(alone).problems + again.problems + problems, again.remarks)
 
 
 def check_run(

@@ -1,7 +1,9 @@
 """Are a run's records about its data? Inputs, labels, and names of features and classes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import msgspec
@@ -9,9 +11,12 @@ import msgspec
 from attribound.certificates.record import Failure, Record
 from attribound.certificates.subject import Subject
 from attribound.certification.reopen import Opener
-from attribound.data import Dataset
+from attribound.data import Dataset, scale_for
 from attribound.errors import AttriboundError
+from attribound.fields import Bounded
+from attribound.fields.base import innermost
 from attribound.hashes import input_hash
+from attribound.noise import units_of
 from attribound.runs.job import cells_of
 from attribound.runs.store import Store
 
@@ -61,6 +66,13 @@ class DataCheck:
             found.append(f"names features that {self.source.name} does not have, or not in this order")
         return found
 
+    def units(self, subject: Subject, field: Bounded) -> list[str]:
+        """Whether noise and epsilon count what one unit is in the data; a forest's categories have none."""
+        given = None if subject.changes else units_of(scale_for(self.source, innermost(field).model))
+        if subject.units == given or (subject.units and given and _near(subject.units, given)):
+            return []
+        return [f"counts in other units than {self.source.name} gives"]
+
     def mismatches(self, subject: Subject, stated: int | None) -> list[str]:
         """Where an input's hash, name or label is not that of the data."""
         name, item = self.source.name, subject.item
@@ -76,3 +88,8 @@ class DataCheck:
         if stated != (label if self.labelled else None):
             found.append(f"has label {stated}, {name} says {label}")
         return found
+
+
+def _near(stated: Sequence[float], given: Sequence[float]) -> bool:
+    """The same, up to the last bits of standard deviations on another machine."""
+    return len(stated) == len(given) and all(map(partial(math.isclose, rel_tol=1e-9), stated, given))

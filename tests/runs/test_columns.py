@@ -273,6 +273,30 @@ def test_what_a_run_asks_is_what_its_table_and_forest_give(done, work, tmp_path,
     assert any(f"asks with other {name} than csv:" in line for line in found["run_problems"])
 
 
+def test_a_row_of_another_name_or_twice_is_found(work, tmp_path, capsys):
+    with (work / "people.csv").open() as file:
+        head, *rows = csv.reader(file)
+    with (tmp_path / "named.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[*head, "name"], *([*row, f"Ada-{place}"] for place, row in enumerate(rows))])
+    words = ["--model", work / "credit.ubj", "--data", f"csv:{tmp_path / 'named.csv'}?label=paid&id=name"]
+    assert run([*map(str, ["tolerance", *words, "--items", 3, "--workers", 1, "--out", tmp_path / "run"])]) == 0
+    assert printed(capsys, "verify", tmp_path / "run", "--resample", 1)["passed"]
+    with Store.append(tmp_path / "run") as store:
+        first, second, _ = store.only(ColumnsRecord)
+        for own, subject in ((first, second.subject), (second, first.subject)):
+            named = msgspec.structs.replace(own.subject, input=subject.input)
+            store.add(Outcome(own.item, msgspec.structs.replace(own, subject=named)))
+        subject = msgspec.structs.replace(first.subject, item=2)
+        store.add(Outcome(2, msgspec.structs.replace(first, item=2, subject=subject)))
+    capsys.readouterr()
+    assert run(["verify", str(tmp_path / "run"), "--json"]) == 0
+    assert "several records are about the same input" in str(json.loads(capsys.readouterr().out)["remarks"])
+    assert run(["verify", str(tmp_path / "run"), "--resample", "1", "--json"]) == 1
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert "calls its row 'Ada-1', csv:" in problems["0"][0]
+    assert set(problems) == {"0", "1", "2"}
+
+
 def test_the_same_table_elsewhere_gives_the_same_units(done, work, tmp_path, capsys):
     shutil.copy(work / "people.csv", tmp_path / "people.csv")
     assert run(["verify", str(done), "--data", f"csv:{tmp_path / 'people.csv'}?label=paid"]) == 0

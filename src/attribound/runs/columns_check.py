@@ -1,5 +1,6 @@
 """Check records of column tolerances against themselves, their run and its table, and search again."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 from typing import final
@@ -11,7 +12,7 @@ from attribound.certification.again import Again
 from attribound.data import Arrays, Dataset
 from attribound.errors import AttriboundError
 from attribound.forests import TreeShap
-from attribound.runs.check import Checking, RunCheck
+from attribound.runs.check import Checking, RunCheck, repeated
 from attribound.runs.columns_setup import fully_asked
 from attribound.runs.job import cells_of
 from attribound.runs.proving import prove_columns
@@ -34,18 +35,20 @@ class CheckedColumns(Checking):
 
     def all(self, found: RunCheck) -> list[tuple[int, str]]:
         """Each row is a record."""
-        fine = list[tuple[int, str]]()
+        fine, inputs = list[tuple[int, str]](), defaultdict[str, list[int]](list)
         if self.look:
             found.whole += self._asked()
         for one in prove_columns(self.store):
             found.records += 1
             if isinstance(one, Failure):
                 continue
+            inputs[one.record.input_sha256].append(one.record.item)
             found.doubt(one.record.item, one.doubts)
             if self.look:
                 found.doubt(one.record.item, _about_data(one.record, self._opened[1]))
             if one.record.item not in found.problems:
                 fine.append((one.record.item, PART))
+        found.remarks += repeated(inputs.values(), self.data)
         return fine
 
     def _asked(self) -> list[str]:
@@ -79,5 +82,7 @@ def _about_data(record: ColumnsRecord, data: Dataset) -> Iterator[str]:
         return
     if row_hash(row) != record.input_sha256:
         yield f"row {record.item} of {data.name} is not the row that was asked about"
+    if (said := record.subject.input) != (own := data.input_name(record.item)):
+        yield f"calls its row {said!r}, {data.name} calls it {own!r}"
     if record.label not in (None, data.label(record.item)):
         yield f"has label {record.label}, {data.name} says {data.label(record.item)}"

@@ -95,3 +95,15 @@ def test_lightgbm_with_words_of_a_data_frame(tmp_path):
     forest = Forest(tmp_path / "words.txt")
     assert dict(plain.words) == {}
     assert dict(forest.words) == {"Column_4": tuple(words[0]), "Column_5": tuple(words[1])}
+
+
+def test_words_of_another_column_are_not_taken(tmp_path):
+    """pandas names the categories of an ordered column, LightGBM splits another one by numbers up to 6."""
+    x, score = table(0, 300, categories=7)
+    x[:, 5] = 0  # the same in all rows: LightGBM does not list it
+    lgb(tmp_path, x, (score > 0).astype(int), rounds=3, categorical=True)
+    text = (tmp_path / "model.txt").read_text()
+    assert Forest(tmp_path / "model.txt").categorical[4]
+    named = text.replace("pandas_categorical:null", 'pandas_categorical:[["low","middle","high"]]')
+    (tmp_path / "words.txt").write_text(named)
+    assert dict(Forest(tmp_path / "words.txt").words) == {}

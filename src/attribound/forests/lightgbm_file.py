@@ -46,16 +46,24 @@ def describe_lightgbm(text: str) -> Described:
 
 
 def _words(text: str, infos: list[str], names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Categories by column, as pandas named them: the file lists them for its columns of categories, in order."""
+    """Categories by column, as pandas named them: the file lists them for its columns of categories, in order.
+
+    pandas names those of ordered columns too, which LightGBM takes for numbers: where the two lists cannot belong
+    together, nothing is named.
+    """
     line = next((line for line in reversed(text.splitlines()) if line.startswith(_PANDAS)), f"{_PANDAS}null")
+    pairs = zip(names, infos, strict=False)
+    listed = {name: info.split(":") for name, info in pairs if not info.startswith("[") and info != "none"}
     try:
         lists = json.loads(line.removeprefix(_PANDAS)) or []
         words = [tuple(printable(str(word)) for word in one) for one in lists]
+        largest = [max(map(int, seen)) for seen in listed.values()] if words else []
     except (ValueError, TypeError, RecursionError):
         raise StoredDataError("expected a LightGBM model, got a file with broken categories") from None
-    listed = [name for name, info in zip(names, infos, strict=False) if not info.startswith("[") and info != "none"]
-    fits = len(listed) == len(words) and all(len(set(one)) == len(one) for one in words)
-    return dict(zip(listed, words, strict=True)) if fits else {}
+    fits = len(largest) == len(words) and all(
+        len(set(one)) == len(one) > last for one, last in zip(words, largest, strict=True)
+    )
+    return dict(zip(listed, words, strict=False)) if fits else {}
 
 
 def _splits(block: dict[str, str]) -> Splits:

@@ -270,6 +270,13 @@ def test_whole_numbers_beyond_those_that_floats_count(size: float) -> None:
     assert moved > 5
 
 
+def test_a_threshold_is_named_in_full(tmp_path: Path) -> None:
+    """Above 0.1234567 is not above 0.123457."""
+    model = known(("xgboost", "binary"), tmp_path)
+    sheet = tolerance(TreeShap(model.forest), model.rows[0], keep="class", threshold=0.1234567)
+    assert sheet.parts[0].words.endswith(" 0.1234567")
+
+
 def test_ties_count_as_lost() -> None:
     """Two columns that are always the same, each asked by one of two equal trees."""
     from sklearn.ensemble import RandomForestRegressor

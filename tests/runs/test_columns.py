@@ -16,6 +16,7 @@ import xgboost
 from pyarrow import parquet
 
 from attribound.cli.app import run
+from attribound.forests import Forest, TreeShap
 from attribound.runs import Store
 from attribound.runs.columns_setup import prepare_columns
 from attribound.runs.copies import copy_run
@@ -25,7 +26,8 @@ from attribound.runs.runner import prepare
 from attribound.runs.runner import run as carry_out
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.columns.asker import ColumnsAsker
-from attribound.tolerances.columns.record import Called, ColumnsRecord
+from attribound.tolerances.columns.record import Asked, Called, ColumnsRecord
+from attribound.tolerances.columns.sheet import sheet_of
 from tests.runs.applicants import NAMES, ROWS, WORDS, ask, printed, records, refused, train, write
 from tests.runs.elsewhere import ELSEWHERE
 
@@ -295,6 +297,22 @@ def test_a_row_of_another_name_or_twice_is_found(work, tmp_path, capsys):
     problems = json.loads(capsys.readouterr().out)["problems"]
     assert "calls its row 'Ada-1', csv:" in problems["0"][0]
     assert set(problems) == {"0", "1", "2"}
+
+
+def test_categories_of_many_digits_stay_apart(tmp_path):
+    """To six digits 1,000,001 and 1,000,003 are one category, of which the last one's answer was kept."""
+    rng = np.random.default_rng(0)
+    x = np.array([rng.normal(size=400), rng.integers(1_000_001, 1_000_007, 400)]).T
+    data = xgboost.DMatrix(x, x[:, 1] % 2 + x[:, 0] / 3 > 0.5, feature_types=["q", "c"], enable_categorical=True)
+    options = {"objective": "binary:logistic", "max_depth": 3, "nthread": 1, "max_cat_to_onehot": 1}
+    xgboost.train(options, data, 5).save_model(tmp_path / "m.ubj")
+    asker = ColumnsAsker(TreeShap(Forest(tmp_path / "m.ubj")), Asked(keep="class", units=(1.0, 1.0)))
+    for row in x[:5]:
+        (part,) = asker.sheet(row, np.ones(2)).parts
+        record = asker.ask(row)
+        known = part.columns["column 1"].alternatives
+        assert {int(name): kept for name, kept in record.parts[0].alternatives["column 1"].items()} == known
+        assert sheet_of(record).parts[0].columns["column 1"].alternatives == known
 
 
 def test_the_same_table_elsewhere_gives_the_same_units(done, work, tmp_path, capsys):

@@ -10,6 +10,7 @@ from attribound.forests.ensemble import BoolArray, FloatArray, IntArray
 from attribound.forests.forest import Forest
 from attribound.forests.groups import Reasons, make_reasons
 from attribound.forests.shap import TreeShap
+from attribound.rounding import exact_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +138,7 @@ def level_of(decides: str, score: float, threshold: float) -> str:
     """What `class` means, in words."""
     if decides == "classes":
         return "the class stays"
-    return f"the score stays {'above' if score > threshold else 'at most'} {threshold:g}"
+    return f"the score stays {'above' if score > threshold else 'at most'} {exact_text(threshold)}"
 
 
 def make_statements(forest: Forest, decision: Decision, keep: str, *, threshold: float) -> tuple[Statement, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attribound.rounding import round_down, short_end, with_commas
+from attribound.rounding import exact_text, round_down, short_end, with_commas
 
 if TYPE_CHECKING:
     from attribound.codebook import Codebook
@@ -58,7 +58,7 @@ def _solid(sheet: "Sheet", at: float | None) -> list[str]:
     size = at if at is not None else 1.0 if sheet.size == "count" else _SOLID
     kept = [part for part in sheet.parts if part.together.reach > size or math.isinf(part.together.reach)]
     groups = {"Solid": kept, "Not solid": [part for part in sheet.parts if part not in kept]}
-    change = "one changed answer" if (sheet.size, size) == ("count", 1) else f"a change of size {size:g}"
+    change = "one changed answer" if (sheet.size, size) == ("count", 1) else f"a change of size {exact_text(size)}"
     lines = [f"Which of these reasons hold against {change}?"]
     for word, parts in groups.items():
         titles = [sheet.codebook.title(part.reason) for part in parts if part.reason is not None]

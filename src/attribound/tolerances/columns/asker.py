@@ -111,7 +111,7 @@ class ColumnsAsker:
         cells = {
             cell_of(float(number), column.name, self.asked.words): kept for number, kept in column.alternatives.items()
         }
-        return {cell if isinstance(cell, str) else f"{cell:g}": kept for cell, kept in cells.items()}
+        return {cell if isinstance(cell, str) else f"{cell:.0f}": kept for cell, kept in cells.items()}
 
 
 def _ends(column: ColumnTolerance) -> Ends:

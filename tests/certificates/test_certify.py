@@ -11,12 +11,15 @@ from attribound.certificates.certificate import Certificate
 from attribound.certificates.statements.registry import words
 from attribound.certificates.subject import Subject
 from attribound.certification.certifier import Certifier, certify, certify_again, certify_batch
+from attribound.changes import HiddenWord
 from attribound.errors import ArgumentError, FieldError
 from attribound.fields import Centred, Clip, Grouped, IntegratedGradients, Pooled, Saliency, Tokens, Unit
+from attribound.fields.base import Explanation, Field
 from attribound.fields.captum import Captum
 from attribound.hashes import input_hash, model_hash
 from attribound.noise import Gaussian, UniformBall
 from attribound.randomness import Purpose
+from attribound.tolerances.ask import tolerance
 from tests.problems import AbsFirst, Linear
 
 UNIT = Unit(Saliency(Linear(torch.tensor([3.0, 4.0]))))
@@ -208,6 +211,31 @@ def test_a_certifier_names_the_weights_that_it_certified(counted) -> None:
     assert first.record.model_sha256 != second.record.model_sha256 == model_hash(model)
 
 
+class Writing(Field):
+    """Sizes of the inputs, taken in place."""
+
+    name = "writing"
+    needs_gradients = False
+
+    def __init__(self, model):
+        self.model = model
+
+    def explain(self, inputs, target, *, generator=None, create_graph=False):
+        return Explanation(inputs.abs_().flatten(1) + 1)
+
+
+def test_a_field_that_writes_to_its_inputs_has_a_copy() -> None:
+    """Classes were counted after it had: all of 938 were the first one, and half of them are."""
+    x = torch.tensor([0.05, 0.3])
+    certificate = certify(Unit(Writing(Sides())), x, 0, noise=Gaussian(0.5), samples=1000, seed=0)
+    assert certificate.prediction_radius == 0
+    assert x.tolist() == pytest.approx([0.05, 0.3])
+    text = torch.tensor([[-0.05, 0.3], [0.2, 0.4]])
+    hidden = tolerance(Unit(Writing(Sides())), text, [HiddenWord()], target=0)["hidden-word"]
+    assert hidden.record.facts.kept.values().tolist() == [0, 1]
+    assert text.tolist()[0][0] == pytest.approx(-0.05)
+
+
 def test_cosines_are_said_to_the_last_digit() -> None:
     """0.79999996 was called 0.8, in the place of 0.8 itself."""
     cosines = (0.8, 0.79999996)
@@ -216,6 +244,14 @@ def test_cosines_are_said_to_the_last_digit() -> None:
     )
     about = [line for line in words(certificate) if line.startswith("epsilon at cosine")]
     assert [line.split()[3] for line in about] == ["0.8", "0.79999996"]
+
+
+class Sides(nn.Module):
+    """The first class where the first number is above 0."""
+
+    def forward(self, x):
+        first = x.flatten(1)[:, 0]
+        return torch.stack([first, -first], dim=1)
 
 
 class Clamping(nn.Module):

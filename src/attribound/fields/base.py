@@ -100,8 +100,8 @@ class Field(ABC):
     def attribute(
         self, inputs: Tensor, target: Target, *, generator: torch.Generator | None = None, create_graph: bool = False
     ) -> Tensor:
-        """The maps alone."""
-        found = self.explain(inputs, target, generator=generator, create_graph=create_graph)
+        """The maps alone; the inputs stay as they are, whatever the field does to them."""
+        found = self.explain(inputs.clone(), target, generator=generator, create_graph=create_graph)
         return check_explanation(found, self, len(inputs)).maps
 
 

@@ -64,7 +64,8 @@ class Family(ABC):
     ) -> Explanation:
         """Maps after n changes, and with `outputs` the model's outputs there, whether or not the method gives them."""
         points = self.inputs(t)
-        given = self.field.explain(points, self.target, generator=generator, create_graph=create_graph)
+        # A field has a copy, for it may write to its inputs, of which the model is asked after it.
+        given = self.field.explain(points.clone(), self.target, generator=generator, create_graph=create_graph)
         return Explanation(given.maps, self.outputs(points, given) if outputs else given.logits)
 
     @property

@@ -120,7 +120,7 @@ class Along(Family):
         """Maps of changed inputs, brought back, then brought within the limit."""
         points, placed = self.inputs(t), self._placed(t)
         plain = self.change.explain(
-            self.field.base, points, placed, self.target, generator=generator, create_graph=create_graph
+            self.field.base, points.clone(), placed, self.target, generator=generator, create_graph=create_graph
         )
         maps = self.change.back(plain.maps, placed, self.x.shape)
         if maps.shape != plain.maps.shape:

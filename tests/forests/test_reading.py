@@ -132,6 +132,54 @@ def test_zero_covers(tmp_path: Path) -> None:
         Forest(tmp_path / "zero.json")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("sum_hessian", 1e6, "tree 2 has a node whose training data are not those of its children"),
+        ("default_left", 2, "tree 2 has a default direction that is none"),
+    ],
+)
+def test_nodes_that_xgboost_would_not_write(name: str, value: float, message: str, tmp_path: Path) -> None:
+    """XGBoost's own SHAP values are not those of the definition there, or treelite reads them otherwise."""
+    XGBOOST["json"](tmp_path, 1)
+    document = json.loads((tmp_path / "model.json").read_text())
+    document["learner"]["gradient_booster"]["model"]["trees"][2][name][1] = value
+    (tmp_path / "wrong.json").write_text(json.dumps(document))
+    with pytest.raises(StoredDataError, match=message):
+        Forest(tmp_path / "wrong.json")
+
+
+def test_a_column_of_categories_that_is_split_by_a_threshold(tmp_path: Path) -> None:
+    XGBOOST["json"](tmp_path, 1)
+    document = json.loads((tmp_path / "model.json").read_text())
+    document["learner"]["feature_types"] = ["c"] * 6
+    (tmp_path / "wrong.json").write_text(json.dumps(document))
+    with pytest.raises(StoredDataError, match="is split by thresholds and by categories"):
+        Forest(tmp_path / "wrong.json")
+
+
+@pytest.mark.parametrize("base", [1e-6, 0.001, 0.9, 0.999, 0.99999])
+@pytest.mark.parametrize("suffix", ["json", "ubj"])
+def test_base_scores_are_xgboosts_own(base: float, suffix: str, tmp_path: Path) -> None:
+    """It takes logits in float32, treelite in float64: close to 1 they differ by thousands of ties."""
+    x, score = table(1)
+    options = {"objective": "binary:logistic", "base_score": base, "eta": 0.01, "max_depth": 1, "nthread": 1}
+    booster = xgboost.train(options, xgboost.DMatrix(x, score > 0), 1)
+    booster.save_model(tmp_path / f"m.{suffix}")
+    forest = Forest(tmp_path / f"m.{suffix}")
+    margins = booster.predict(xgboost.DMatrix(x), output_margin=True)
+    assert (np.abs(TreeShap(forest).scores(x)[:, 0] - margins) < forest.score_tie).all()
+
+
+@pytest.mark.parametrize("base", [1e-8, 1 - 1e-7])
+def test_base_scores_that_xgboost_cuts_off(base: float, tmp_path: Path) -> None:
+    x, score = table(1)
+    options = {"objective": "binary:logistic", "base_score": base, "max_depth": 1, "nthread": 1}
+    xgboost.train(options, xgboost.DMatrix(x, score > 0), 1).save_model(tmp_path / "m.ubj")
+    with pytest.raises(StoredDataError, match="expected a base score from 1e-06 to 1 - 1e-06"):
+        Forest(tmp_path / "m.ubj")
+
+
 def test_several_outputs_in_a_leaf(tmp_path: Path) -> None:
     x, score = table(1)
     options = {"multi_strategy": "multi_output_tree", "tree_method": "hist", "nthread": 1}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from attribound.errors import StoredDataError
-from attribound.forests.ensemble import Missing
+from attribound.forests.ensemble import FloatArray, Missing
 
 Splits = tuple[list[int], list[int], list[int]]
 
@@ -23,6 +23,7 @@ class Described:
         best_rounds: what early stopping would keep, if the file says so.
         words: by column, its categories in the order of their numbers, where the file names them.
         splits: by tree of LightGBM, each split's left child, right child and bits of decision.
+        base: the base score of each output, or one for all, where treelite computes it otherwise than the library.
     """
 
     library: str
@@ -34,6 +35,7 @@ class Described:
     best_rounds: int | None
     splits: tuple[Splits, ...] = ()
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    base: FloatArray | None = None
 
 
 def named(names: tuple[str, ...], columns: int) -> tuple[str, ...]:

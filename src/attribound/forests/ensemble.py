@@ -14,6 +14,10 @@ IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
 
+_COVERS = 1e-2
+"""How far covers may be from the sum of their children's; libraries add them up in float32 at least."""
+
+
 class Missing(Enum):
     """What a column does with a missing cell (NaN)."""
 
@@ -91,6 +95,9 @@ class Nodes:
             raise StoredDataError(
                 f"tree {number} has a node that no training data reached (cover 0): its SHAP values do not exist"
             )
+        below = self.cover[self.left[inner]] + self.cover[self.right[inner]]
+        if not np.allclose(below, self.cover[inner], rtol=_COVERS, atol=0):
+            raise StoredDataError(f"tree {number} has a node whose training data are not those of its children")
 
     def reachable(self, number: int) -> "Nodes":
         """The nodes that hang from the root, renumbered: XGBoost leaves pruned ones in its files."""

@@ -92,7 +92,7 @@ def _ensemble(model: Any, described: Described, rounds: int | None) -> Ensemble:
     return Ensemble(
         library=described.library,
         trees=trees,
-        base=_field(header, "base_scores", np.float64),
+        base=_base(_field(header, "base_scores", np.float64), described.base),
         names=described.names,
         missing=described.missing,
         categorical=_categorical(trees, described.categorical),
@@ -101,6 +101,15 @@ def _ensemble(model: Any, described: Described, rounds: int | None) -> Ensemble:
         best_rounds=described.best_rounds,
         words=described.words,
     )
+
+
+def _base(scores: FloatArray, described: FloatArray | None) -> FloatArray:
+    """The base score of each output: what the file's own description says, where it says it."""
+    if described is None:
+        return scores
+    if len(described) not in (1, len(scores)):
+        raise StoredDataError("treelite and the file disagree about base scores")
+    return np.array(np.broadcast_to(described, scores.shape))
 
 
 def _with_defaults(tree: Nodes, splits: Splits) -> Nodes:
@@ -124,10 +133,11 @@ def _categorical(trees: tuple[Nodes, ...], declared: tuple[bool, ...]) -> tuple[
     """Columns with categories, declared or split so; raises where one is split in both ways."""
     asked = [(tree.column[node], node in tree.lists) for tree in trees for node in np.flatnonzero(tree.column >= 0)]
     listed = {int(column) for column, by_list in asked if by_list}
+    listed |= {column for column, known in enumerate(declared) if known}
     both = listed & {int(column) for column, by_list in asked if not by_list}
     if both:
         raise StoredDataError(f"column {min(both)} is split by thresholds and by categories")
-    return tuple(known or column in listed for column, known in enumerate(declared))
+    return tuple(column in listed for column in range(len(declared)))
 
 
 def _nodes(tree: Any, *, cover: str, outputs: Any, scale: float = 1.0) -> Nodes:

@@ -9,8 +9,12 @@ import numpy as np
 from attribound.errors import StoredDataError
 from attribound.forests import ubjson
 from attribound.forests.described import Described, decides, named
-from attribound.forests.ensemble import Missing, tree_order
+from attribound.forests.ensemble import FloatArray, Missing, tree_order
 from attribound.sanitise import printable
+
+_LOGISTIC = ("binary:logistic", "reg:logistic")
+_RAREST = 1e-6
+"""The base score that XGBoost takes for all smaller ones, at least since version 3."""
 
 
 def describe_xgboost(content: bytes, *, binary: bool) -> Described:
@@ -73,7 +77,16 @@ def _from_learner(learner: dict[str, Any], booster: dict[str, Any], kind: str) -
         ends=_ends(model, trees),
         best_rounds=None if best is None else int(best) + 1,
         words=_words(model.get("cats", {}), named(names, columns)),
+        base=_logits(learner) if str(learner["objective"]["name"]) in _LOGISTIC else None,
     )
+
+
+def _logits(learner: dict[str, Any]) -> FloatArray:
+    """Base scores that are stored as probabilities, as XGBoost computes them, in float32."""
+    shares = np.atleast_1d(np.asarray(json.loads(str(learner["learner_model_param"]["base_score"])), np.float32))
+    if not ((shares >= _RAREST) & (shares <= 1 - _RAREST)).all():
+        raise StoredDataError(f"expected a base score from {_RAREST:g} to 1 - {_RAREST:g}: XGBoost may cut off others")
+    return np.asarray(-np.log(1 / shares - 1), np.float64)
 
 
 def _words(stored: dict[str, Any], names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
@@ -120,6 +133,8 @@ def _check_trees(model: dict[str, Any], columns: int, sizes: dict[str, Any]) -> 
             raise StoredDataError("trees with a vector in every leaf are refused: the library does not explain them")
         if not 1 <= count == len(left) or any(len(tree[name]) != count for name in _BY_NODE):
             raise StoredDataError(f"tree {number} has arrays of different lengths")
+        if not np.isin(np.asarray(tree["default_left"], np.intp), (0, 1)).all():
+            raise StoredDataError(f"tree {number} has a default direction that is none")
         tree_order(number, left, right)
         if left.max() >= count or right.max() >= count or ((left < 0) != (right < 0)).any():
             raise StoredDataError(f"tree {number} is not a tree: a child is not below its parent")

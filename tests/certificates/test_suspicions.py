@@ -157,7 +157,7 @@ def test_columns_that_the_model_states(tmp_path, monkeypatch) -> None:
     message = r"got 'b' in place 1, where the model has 'a': type \?columns=a,b"
     with pytest.raises(ArgumentError, match=message):
         prepare(RunConfig(model="own_table:make", data=wrong))
-    with pytest.raises(ArgumentError, match="the data has 'c'"):
+    with pytest.raises(ArgumentError, match="the data has 'c' and lacks 'b'"):
         prepare(RunConfig(model="own_table:make", data=table(tmp_path / "w.csv", "a,c\n1,2\n")))
     assert cli.run(["tune", "--model", "own_table:make", "--data", wrong]) == 2
     model = nn.Linear(2, 3).eval()

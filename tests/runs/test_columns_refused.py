@@ -30,7 +30,10 @@ def swapped(lines):
 
 
 TABLES = {
-    "another name": (lambda lines: [lines[0].replace("amount", "sum"), *lines[1:]], "the data has 'sum'"),
+    "another name": (
+        lambda lines: [lines[0].replace("amount", "sum"), *lines[1:]],
+        "the data has 'sum' and lacks 'amount'",
+    ),
     "another order": (swapped, "got 'amount' in place 1, where the model has 'age'"),
     "one column less": (lambda lines: [line.partition(",")[2] for line in lines], "the data lacks 'age'"),
     "one row": (lambda lines: lines[:2], "one row has no standard deviation"),
@@ -45,6 +48,27 @@ TABLES = {
 def test_tables_that_do_not_fit(work, tmp_path, capsys, change, line):
     data = rewritten(work, "changed.csv", change)
     assert line in refused(capsys, ask(work, tmp_path / "run", data=f"{data}?label=paid"))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ("people.csv", "the data also has 'paid': type ?label=paid if it holds the labels, else ?drop=paid"),
+        ("wide.csv", "the data also has 'paid', 'note': type ?label=NAME for the labels and ?drop=A,B for the others"),
+    ],
+)
+def test_a_column_too_many_is_named_with_what_to_type(work, tmp_path, capsys, data, line):
+    rewritten(work, "wide.csv", lambda lines: [f"{lines[0]},note", *(f"{cells},0" for cells in lines[1:])])
+    assert line in refused(capsys, ask(work, tmp_path / "run", data=data))
+
+
+def test_a_method_that_needs_gradients_is_refused_before_anything_is_written(work, tmp_path, capsys):
+    """Every worker of the run would fail at its start, be replaced, and fail again."""
+    model, data = work / "credit.ubj", f"csv:{work / 'people.csv'}?label=paid&scale={work / 'people.csv'}"
+    command = ["certify", "--model", str(model), "--data", data, "--attribution", "saliency", "--workers", "2"]
+    line = refused(capsys, run([*command, "--out", str(tmp_path / "run")]))
+    assert "the model's output does not depend on its input through differentiable operations" in line
     assert not (tmp_path / "run").exists()
 
 

@@ -87,3 +87,12 @@ def test_a_worker_with_a_heading_does_not_look_for_the_data() -> None:
     absent = replace(config, data="npz:nowhere.npz")
     opened = changed(job, config=absent, heading=heading, opened=None).open()
     assert opened.data is heading
+
+
+def test_workers_that_cannot_begin_end_the_run_with_their_reason():
+    """Replaced by others that fail the same way, they would go on until the last input is given up."""
+    _, job = prepare(CONFIG)
+    job = changed(job, config=replace(job.config, model_sha256="0" * 64))
+    tasks = [Task(item, picture=False) for item in range(2)]
+    with pytest.raises(AttriboundError, match="mnist-cnn has changed since the run was prepared"):
+        list(Local(2).outcomes(job, tasks, lambda: False))

@@ -103,7 +103,15 @@ def check_columns(names: Sequence[str], model: Any, spec: str = "") -> None:
             f"expected the columns in the model's order, got {names[place]!r} in place {place + 1}, where the model "
             f"has {wanted[place]!r}: type ?columns={','.join(wanted)}"
         )
-    odd = next((name for name in names if name not in wanted), None)
-    problem = f"lacks {next(name for name in wanted if name not in names)!r}" if odd is None else f"has {odd!r}"
     known = ", ".join(wanted[:10]) + ", ..." * (len(wanted) > 10)
-    raise ArgumentError(f"expected the model's columns ({known}): the data {problem}")
+    raise ArgumentError(f"expected the model's columns ({known}): the data {_difference(names, wanted)}")
+
+
+def _difference(names: Sequence[str], wanted: Sequence[str]) -> str:
+    """What the data's columns lack or have besides the model's, and what to type if that is all."""
+    odd = [name for name in names if name not in wanted]
+    if lacking := next((name for name in wanted if name not in names), None):
+        return f"has {odd[0]!r} and lacks {lacking!r}" if odd else f"lacks {lacking!r}"
+    if len(odd) == 1:
+        return f"also has {odd[0]!r}: type ?label={odd[0]} if it holds the labels, else ?drop={odd[0]}"
+    return f"also has {', '.join(map(repr, odd))}: type ?label=NAME for the labels and ?drop=A,B for the others"

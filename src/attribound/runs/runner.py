@@ -21,7 +21,7 @@ from attribound.certification.reopen import behind_denoiser, open_field, togethe
 from attribound.certification.suspicions import bright_pixels, check_columns, check_returned, returned_by
 from attribound.changes.together import Together
 from attribound.data import Dataset, Unlabelled, cells_for, fitted, label_doubt, open_data, scale_for
-from attribound.errors import ArgumentError, AttriboundError, StoredDataError
+from attribound.errors import ArgumentError, AttriboundError, NonFiniteError, StoredDataError
 from attribound.fields import names_code
 from attribound.fields.base import check_output, innermost
 from attribound.fields.bounded import Bounded
@@ -127,8 +127,9 @@ def prepare(
     statements = ask(config.asked, Asking(bounded.name, bounded.block, config.cosines))
     zeros = torch.zeros(opened.data.shape, device=config.device)
     _suspect(opened.data, bounded, config, say)
-    if config.maps or config.asked:  # what does not fit would fail input by input
-        rows = zeros.expand(bounded.block, *zeros.shape)
+    look_at(opened.model, zeros)
+    rows = zeros.expand(bounded.block, *zeros.shape)
+    with suppress(NonFiniteError):  # of zeros; what does not fit at all would fail input by input
         maps = bounded.base.attribute(rows, 0, generator=torch.Generator(config.device))
         for statement in statements:
             statement.check_size(maps[0].numel())

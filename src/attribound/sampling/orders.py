@@ -36,11 +36,7 @@ class PairOrders(Statistic):
 
     def start(self, pilot: Draws, setting: Setting) -> None:
         """Choose features and thresholds."""
-        if not self._k < setting.size <= MOST_CELLS:
-            raise ArgumentError(
-                f"expected a map of {self._k + 1} to {MOST_CELLS} cells for {self._k} reasons, got {setting.size}: "
-                f"fewer reasons, or a map that is Pooled or Grouped, would do"
-            )
+        check_cells(self._k, setting.size)
         self._setting, self._tested = setting, 0
         maps = pilot.maps.numpy()
         self._places = np.argsort(-maps.mean(axis=0), kind="stable")[: self._k]
@@ -79,3 +75,14 @@ class PairOrders(Statistic):
     def _differences(self, maps: FloatArray) -> FloatArray:
         """(n, k, m) by how much each chosen feature exceeds each feature."""
         return maps[:, self._places, None] - maps[:, None, :]
+
+
+def check_cells(k: int, size: int) -> None:
+    """Raise ArgumentError unless a map of `size` cells can have k reasons whose order is counted."""
+    if k >= min(size, MOST_CELLS):
+        raise ArgumentError(f"expected fewer than {min(size, MOST_CELLS)} reasons of a map of {size} cells, got {k}")
+    if size > MOST_CELLS:
+        raise ArgumentError(
+            f"expected a map of {k + 1} to {MOST_CELLS} cells for {k} reasons, got {size}: a map that is "
+            "Pooled or Grouped, would do"
+        )

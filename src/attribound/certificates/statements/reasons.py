@@ -116,6 +116,12 @@ class TopReasons(Statement):
             )
         return cls(number)
 
+    def check_size(self, size: int) -> None:
+        """There must be more cells than reasons, and not too many to compare."""
+        from attribound.sampling.orders import check_cells
+
+        check_cells(self.k, size)
+
     def statistics(self) -> "list[Statistic]":
         """How often the pilot's largest features exceed the others."""
         from attribound.sampling.orders import PairOrders

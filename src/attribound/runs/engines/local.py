@@ -13,6 +13,7 @@ from typing import final
 import torch
 
 from attribound import memory
+from attribound.errors import AttriboundError
 from attribound.runs.engines.base import MOST_DEATHS, Engine, Stop, lost
 from attribound.runs.engines.parents import deaf, die_with
 from attribound.runs.job import Job
@@ -23,6 +24,8 @@ from attribound.threads import limited
 
 _POLL_SECONDS = 0.5
 _worker: Work | None = None
+_refusal: AttriboundError | None = None
+"""Why this process has no worker: every worker of the run would be refused the same, so the run must end."""
 
 
 @final
@@ -97,15 +100,20 @@ def _pool(job: Job, workers: int) -> ProcessPoolExecutor:
 
 def _begin(job: Job, parent: int) -> None:
     """Start a worker process; an interrupt is the parent's business."""
-    global _worker
+    global _worker, _refusal
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(parent)
     torch.set_num_threads(1)
     memory.keep_freed()
-    _worker = worker_of(job)
+    try:
+        _worker = worker_of(job)
+    except AttriboundError as error:  # raised here, it would kill this process, and the next one, and the next
+        _refusal = error
 
 
 def _run(task: Task) -> Outcome:
+    if _refusal is not None:
+        raise _refusal
     if _worker is None:
         raise RuntimeError("the worker has not started")
     return _worker.run(task)

@@ -1,4 +1,4 @@
-"""Text of unknown origin, made fit to print: what a file says may not steer a terminal or break a line."""
+"""Text made fit to print: what a file of unknown origin says may not steer a terminal or break a line."""
 
 
 def printable(text: str) -> str:
@@ -9,6 +9,11 @@ def printable(text: str) -> str:
 def blank(text: str) -> str:
     """Letter by letter; control characters, line breaks too, become spaces."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: 1 input, 5 inputs."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def visible(text: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attribound.changes import Continuous, make_changes, names, parse_change, register_change
+from attribound.changes import Continuous, Contrast, Shift, Zoom, make_changes, names, parse_change, register_change
 from attribound.changes import registry as known
 from attribound.errors import ArgumentError
 from tests.changes.test_changes import picture
@@ -65,6 +65,20 @@ def test_bad_specs_get_one_clear_line(spec, message):
     with pytest.raises(ArgumentError, match=message) as caught:
         parse_change(spec)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Zoom("20%"), "expected a range > 0 for zoom, such as zoom:20%, got '20%'"),
+        (lambda: Contrast(None), "expected a factor > 1 for contrast, such as contrast:2, got None"),
+        (lambda: Shift("3"), "expected a whole number >= 1 for shift, such as shift:10, got '3'"),
+        (lambda: Zoom(-1), "expected a range > 0 for zoom, such as zoom:20%, got -1"),
+    ],
+)
+def test_in_python_too(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make()
 
 
 def test_everyday_is_a_set_for_pictures():

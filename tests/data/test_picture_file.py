@@ -32,6 +32,12 @@ def test_what_is_no_picture(picture):
         open_data(str(picture.with_name("none.png")))
     with pytest.raises(ArgumentError, match="expected --data"):
         open_data("photo.text")
+    picture.with_name("empty.jpg").touch()
+    picture.with_name("half.png").write_bytes(picture.read_bytes()[:600])
+    for name in ("empty.jpg", "half.png"):  # alone, it is all there is; of a folder, it fails by itself
+        with pytest.raises(StoredDataError, match=f"cannot read the picture .*{name}"):
+            open_data(str(picture.with_name(name)))
+    assert len(open_data(f"folder:{picture.parent}?size=20")) == 4
     assert is_picture("photo.JPG?size=3")
     assert not is_picture("folder:photo.jpg")
     assert not is_picture("photos")

@@ -70,7 +70,7 @@ def test_parquet(tmp_path, capsys) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--engine", "slurm"), "'slurm' is not one of 'local', 'ray'"),
+        (("--engine", "slurm"), "expected --engine one of 'local', 'ray', got 'slurm'"),
         (("--noise", "gaussian:zero"), "expected a noise"),
         (("--model", "nothing"), "expected --model"),
         (("--samples", "1"), "samples"),

@@ -85,8 +85,9 @@ def save_case(path: Path, certificate: Certificate, finding: Finding, worst: Att
 
 def load_case(path: Path) -> Case:
     """Read a stored case; nothing in it is executed."""
+    text = read_text(path)
     try:
-        stored = msgspec.json.decode(read_text(path), type=_Stored)
+        stored = msgspec.json.decode(text, type=_Stored)
         values = torch.from_numpy(stored.delta.values())
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise StoredDataError(f"{path} is not a stored case: {' '.join(str(error).split())}") from None

@@ -323,6 +323,8 @@ def _check_format(stored: Any) -> None:
         raise ValueError(
             f"it has format {version}, which attribound {READERS[version]} reads; this version reads {FORMAT}"
         )
+    if version is None:
+        raise ValueError("it states no format")
     if version != FORMAT:
         raise ValueError(f"it has format {version!r}, expected {FORMAT}{newer(version)}")
 

@@ -92,7 +92,7 @@ def check_input(x: Any, *, missing: bool = False) -> Tensor:
     if not isinstance(x, Tensor):
         raise ArgumentError(f"expected `x` to be a tensor, got {type(x).__name__}")
     if not x.is_floating_point():
-        raise ArgumentError(f"expected a floating-point `x`, got {x.dtype}")
+        raise ArgumentError(f"expected a floating-point `x`, got {x.dtype}: pass x.float()")
     if not (torch.isfinite(x) | (x.isnan() & missing)).all():
         raise ArgumentError("expected a finite `x`, got NaN or infinity in it")
     if torch.is_inference_mode_enabled():

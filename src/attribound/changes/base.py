@@ -146,8 +146,8 @@ class Factor(Continuous):
 
     def __init__(self, factor: float) -> None:
         """Allow factors from 1 / factor to factor."""
-        if not (math.isfinite(factor) and factor > 1):
-            raise ArgumentError(f"expected a factor > 1 for {self.name}, such as {self.example}, got {factor:g}")
+        if not (_is_finite(factor) and factor > 1):
+            raise ArgumentError(f"expected a factor > 1 for {self.name}, such as {self.example}, got {_given(factor)}")
         self.factor = float(factor)
         self.low, self.high = -math.log(self.factor), math.log(self.factor)
 
@@ -266,21 +266,35 @@ def number(kind: type[Change], amount: str, units: tuple[str, ...]) -> float:
 
 def positive(kind: type[Change], value: float) -> float:
     """A positive number given in Python."""
-    if not (math.isfinite(value) and value > 0):
-        raise ArgumentError(f"expected a range > 0 for {kind.name}, such as {kind.example}, got {value:g}")
+    if not (_is_finite(value) and value > 0):
+        raise ArgumentError(f"expected a range > 0 for {kind.name}, such as {kind.example}, got {_given(value)}")
     return float(value)
 
 
 def whole(kind: type[Change], value: float) -> int:
     """A positive whole number."""
-    if not (math.isfinite(value) and value >= 1 and value == int(value)):
-        raise ArgumentError(f"expected a whole number >= 1 for {kind.name}, such as {kind.example}, got {value:g}")
+    if not (_is_finite(value) and value >= 1 and value == int(value)):
+        raise ArgumentError(
+            f"expected a whole number >= 1 for {kind.name}, such as {kind.example}, got {_given(value)}"
+        )
     return int(value)
 
 
 def both_ways(count: int) -> Tensor:
     """The whole numbers from -count to count without 0."""
     return torch.cat([torch.arange(-count, 0), torch.arange(1, count + 1)]).double()
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether it is a number at all, and a finite one."""
+    try:
+        return math.isfinite(value)
+    except TypeError:
+        return False
+
+
+def _given(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else repr(value)
 
 
 def _value(text: str) -> float | None:

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from attribound import memory
+from attribound.cli.parser_errors import plain_message
 from attribound.errors import AttriboundError
 from attribound.sanitise import printable
 
@@ -159,7 +160,9 @@ def run(arguments: list[str] | None = None) -> int:
         message = getattr(error, "format_message", None)
         if message is None and os.environ.get("ATTRIBOUND_DEBUG"):
             raise
-        return _refuse(message() if message else f"{type(error).__name__}: {error} (ATTRIBOUND_DEBUG=1 shows where)")
+        if message is None:
+            return _refuse(f"{type(error).__name__}: {error} (ATTRIBOUND_DEBUG=1 shows where)")
+        return _refuse(plain_message(message(), words))
 
 
 @functools.cache

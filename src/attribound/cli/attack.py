@@ -66,6 +66,8 @@ def attack(
     from attribound.runs.audit import Audit
 
     opener = repeated.opener()
+    if path.is_dir() and not is_run(path):
+        raise ArgumentError(f"expected a run or a stored certificate, and {path} is neither")
     if is_run(path) and _about_columns(path):
         _attack_columns(path, opener, count=_POINTS[budget], seed=seed, items=items or limit_items, as_json=as_json)
         return

@@ -99,10 +99,12 @@ def certify(
 
 def carry_out(config: "RunConfig", out: Path, work: shared.Work, prepare: "Prepare") -> None:
     """Start or resume a run, and show it; if it is interrupted, say how to resume."""
+    from attribound.certificates.subject import called
     from attribound.cli import console
     from attribound.runs import Store
     from attribound.runs.kinds import kind_of
     from attribound.runs.runner import run
+    from attribound.runs.summary import Summary
 
     as_json, engine, say = work.as_json, _engine(work), console.say(quiet=work.as_json)
     config, job = prepare(config, trust=work.trust_model, say=say)
@@ -125,7 +127,8 @@ def carry_out(config: "RunConfig", out: Path, work: shared.Work, prepare: "Prepa
         summary = kind_of(out).summarise(store)
     answer({"out": str(out), **summary.to_json()}, as_json, lambda: console.show_summary(summary, str(out)))
     if summary.failed:
-        raise AttriboundError("every input failed, see above")
+        first = next(iter(summary.errors if isinstance(summary, Summary) else summary.messages))
+        raise AttriboundError(f"every input failed; {called(first['item'], first['input'])}: {first['message']}")
 
 
 def _engine(work: shared.Work) -> "Engine":

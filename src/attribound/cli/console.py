@@ -22,7 +22,7 @@ from attribound.runs.compare import Comparison
 from attribound.runs.compared import ComparedRuns
 from attribound.runs.summary import Summary
 from attribound.runs.tolerance_summary import ToleranceSummary
-from attribound.sanitise import printable, visible
+from attribound.sanitise import counted, printable, visible
 
 if TYPE_CHECKING:
     from attribound.paper import Table as PaperTable
@@ -126,7 +126,7 @@ def _show_certificates(summary: Summary, name: str) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in sorted(summary.counts.items())) or "no records yet"
     word = "assumed" if summary.assumed else "certified"
     lines = [
-        f"{name}: {summary.total} inputs: {counts}"
+        f"{name}: {counted(summary.total, 'input')}: {counts}"
         + ("" if summary.correct is None else f"; {word} and classified as labelled: {summary.correct}"),
         f"{config.network} on {config.data}; {config.method}, {config.bound}; "
         f"noise {noise}; {config.samples:,} samples, alpha {exact_text(config.alpha)}, seed {config.seed}",
@@ -219,7 +219,7 @@ def show_findings(findings: Sequence[Finding], out: str) -> None:
     assumed = any(one.assumed for one in findings)
     word = "follows from the ASSUMED limit" if assumed else "certified"
     table = Table(title=f"What was {'claimed' if assumed else 'certified'}, and the worst that attackers found")
-    for name in ("image", "epsilon", word, "worst found", "by", "gap", "tightness"):
+    for name in ("input", "epsilon", word, "worst found", "by", "gap", "tightness"):
         table.add_column(name, justify="left" if name == "by" else "right")
     for one in findings:
         table.add_row(
@@ -234,8 +234,9 @@ def show_findings(findings: Sequence[Finding], out: str) -> None:
     console = Console()
     console.print(table)
     broken = sum(one.violated for one in findings)
-    noun = "claims under an assumed limit (not certificates)" if assumed else "certificates"
-    console.print(f"{len(findings)} {noun} attacked, {broken} violated. Findings are in {out}", highlight=False)
+    noun = f"{counted(len(findings), 'claim' if assumed else 'certificate')} attacked"
+    about = " (under an assumed limit: not certificates)" if assumed else ""
+    console.print(f"{noun}{about}, {broken} violated. Findings are in {out}", highlight=False)
 
 
 def replay_line(outcome: Mapping[str, Any]) -> str:

@@ -60,7 +60,8 @@ def report(
     target = out or run / f"{'audit' if auditing else 'report'}.{kind}"
     written = printing.print_pdf(text, target) if kind == "pdf" else write_whole(target, text)
     size = written.stat().st_size
-    line = f"wrote {written} ({size / 1e6:.1f} MB)" + (": open it in a browser" if kind == "html" else "")
+    line = f"wrote {written} ({size / 1e6:.1f} MB)" if size >= 1e6 else f"wrote {written} ({size / 1e3:.0f} kB)"
+    line += ": open it in a browser" if kind == "html" else ""
     answer({"out": str(written), "bytes": size}, as_json, lambda: print(line))
 
 

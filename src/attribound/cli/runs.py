@@ -10,7 +10,7 @@ from attribound.cli import shared
 from attribound.cli.app import Json, Run, answer, app
 from attribound.cli.choices import Format
 from attribound.errors import ArgumentError
-from attribound.sanitise import printable
+from attribound.sanitise import counted, printable
 
 if TYPE_CHECKING:
     from attribound.certification.reopen import Opener
@@ -98,7 +98,7 @@ def copy(
     from attribound.runs.copies import copy_run
 
     count = copy_run(run, out)
-    answer({"out": str(out), "records": count}, as_json, lambda: print(f"copied {count} records to {out}"))
+    answer({"out": str(out), "records": count}, as_json, lambda: print(f"copied {counted(count, 'record')} to {out}"))
 
 
 @app.command()
@@ -205,8 +205,9 @@ def _verify_run(path: Path, opener: "Opener", resample: int, as_json: bool) -> N
         for problem in found.whole:
             print(f"{path}: {printable(problem)}")
         if found.passed:
-            again = f"made again and found to agree: {found.resampled}"
-            print(f"{path}: {found.records} records follow from their evidence; {again}")
+            follow = "record follows from its" if found.records == 1 else "records follow from their"
+            again = f"; computed again, with the same result: {found.resampled}" if found.resampled else ""
+            print(f"{path}: {found.records} {follow} evidence{again}")
         for remark in filter(None, (found.unseen, *found.remarks)):
             print(f"note: {printable(remark)}")
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from attribound.data.base import Dataset
 from attribound.data.classes import class_numbers
 from attribound.data.options import Options
-from attribound.data.pictures import CROPS, Crop, change_picture, picture_size, read_picture
+from attribound.data.pictures import CROPS, Crop, change_picture, open_picture, picture_size, read_picture
 from attribound.data.transform import Transform
 from attribound.data.treatment import Sides, treatment
 from attribound.errors import ArgumentError, StoredDataError
@@ -59,6 +59,8 @@ class Folder(Dataset):
         single = root.suffix.lower() in PICTURES and root.is_file()
         if not root.is_dir() and not single:
             raise StoredDataError(f"{shown(root)} is not a folder or a picture")
+        if single:  # of many, one that cannot be read fails by itself; alone, it is all there is
+            open_picture(root, channels)
         folders = [] if single else [path for path in _listed(root) if path.is_dir()]
         found = class_numbers(root, [path.name for path in folders])
         self.classes, self.alphabetical = found.names, found.alphabetical

@@ -96,7 +96,7 @@ def _columns(sheet: "Sheet", part: "Part") -> list[str]:
         named = join(free, "and") if len(free) <= _NAMED else "all other answers"
         lines.append(f"  {named}: no limit")
     absent = [sheet.codebook.title(column.name) for column in moving if column.missing is False]
-    return [*lines, *([f"  (but not if missing: {join(absent, 'or')})"] if absent else [])]
+    return [*lines, *([f"  (but not if {join(absent, 'or')} is left blank)"] if absent else [])]
 
 
 def movable(sheet: "Sheet", part: "Part") -> list["ColumnTolerance"]:

@@ -91,7 +91,8 @@ def _fixed(model: nn.Module) -> nn.Module:
 def _from_file(path: Path, architecture: str | None, trust: bool) -> nn.Module:
     size_of(path)
     if path.suffix not in WEIGHT_READERS:
-        raise ArgumentError(f"expected a model file ({', '.join(WEIGHT_READERS)}), got {shown(path)}")
+        endings = ", ".join((*WEIGHT_READERS, *_WHOLE))
+        raise ArgumentError(f"expected a model file ({endings}; TorchScript as .pt), got {shown(path)}")
     if is_script(path):
         return load_script(path, architecture, trust)
     if architecture is None:

@@ -152,7 +152,7 @@ def _deviations(data: Arrays) -> tuple[FloatArray, str]:
 
 
 def _stated(path: Path, shap: TreeShap) -> FloatArray:
-    """Units by column from a JSON file, {"age": 11.4, ...}; columns that it leaves out do not move."""
+    """Units by column from a JSON file, {"age": 11.4, ...}, one for every column of the forest."""
     try:
         stored = json.loads(read_bytes(path))
         units = {str(name): float(unit) for name, unit in stored.items()}

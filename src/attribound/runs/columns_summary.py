@@ -11,6 +11,7 @@ from attribound.rounding import lower_quantile, percent, round_down
 from attribound.runs.config import RunConfig
 from attribound.runs.proving import prove_columns
 from attribound.runs.store import Store
+from attribound.sanitise import counted
 from attribound.tolerances.columns.record import Asked, ColumnsRecord
 from attribound.tolerances.columns.words import together
 
@@ -101,7 +102,7 @@ class ColumnsSummary:
         config, asked = self.config, self.asked
         fixed = f"; these do not move: {', '.join(asked.fixed)}" if asked.fixed else ""
         found = [
-            f"{name}: {self.rows} rows, {self.errors} failed",
+            f"{name}: {counted(self.rows, 'row')}, {self.errors} failed",
             f"{config.model} on {config.data}; treeshap; keep {asked.keep}; size {asked.size}, in {asked.unit}{fixed}",
             f"One unit: {asked.source}.",
             "Exact, alpha 0: every cell of the forest was accounted for, about the plain SHAP values.",

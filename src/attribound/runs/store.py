@@ -107,8 +107,8 @@ class Store:
         """Raise if this is a run of another kind."""
         if self.config.kind != "certify":
             raise StoredDataError(
-                f"{self.path} is a run of tolerances, and this is about certificates: show, export, verify, gate "
-                "--change and compare read it"
+                f"{self.path} is a run of tolerances, and this is about certificates: show, report, export (csv, json, "
+                "latex, parquet), verify, gate and compare read it"
             )
 
     @classmethod

@@ -12,6 +12,7 @@ from attribound.runs.config import RunConfig
 from attribound.runs.proving import Proved, prove_tolerances
 from attribound.runs.store import Store
 from attribound.runs.summary import chance_level
+from attribound.sanitise import counted
 from attribound.tolerances.evidence import Interval
 from attribound.tolerances.record import ChangeRecord, ToleranceRecord
 from attribound.tolerances.words import interval_text
@@ -185,7 +186,7 @@ class ToleranceSummary:
         cells = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
         map_words = " ".join((config.attribution, *config.maps))
         return [
-            f"{name}: {self.inputs} inputs, {self.records} records, {self.errors} failed",
+            f"{name}: {counted(self.inputs, 'input')}, {counted(self.records, 'record')}, {self.errors} failed",
             f"{config.network} on {config.data}; {map_words}, {config.bound}; {config.samples:,} samples per scanned "
             f"change, alpha {exact_text(config.alpha)} for all that is said about one input, seed {config.seed}",
             "How far inputs may change: at least half of the inputs counted reach each end (not always the same half):",

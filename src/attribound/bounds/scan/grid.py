@@ -132,4 +132,4 @@ def plan_grid(*, low: float, high: float, window: float, draws: int, size: int) 
             return grid
         half -= 1
     needed = math.ceil(2 * (_FEWEST + 1) / share)
-    raise ArgumentError(f"expected `samples` for at least {needed} draws over the range, got {draws}")
+    raise ArgumentError(f"expected more `samples`: the range needs at least {needed} draws, they give {draws}")

@@ -30,6 +30,11 @@ def save_report(
     Returns:
         The file.
     """
+    if not isinstance(certificates, Certificate | Sequence):
+        raise ArgumentError(
+            f"expected `certificates` to be a certificate or a list of them, got {type(certificates).__name__} (the "
+            "page about tolerances is made of a run: attribound tolerance, then attribound report)"
+        )
     chosen = [certificates] if isinstance(certificates, Certificate) else list(certificates)
     if not chosen or not all(isinstance(one, Certificate) for one in chosen):
         raise ArgumentError("expected `certificates` to be a certificate, or a list with at least one")

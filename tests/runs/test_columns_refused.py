@@ -72,6 +72,14 @@ def test_a_method_that_needs_gradients_is_refused_before_anything_is_written(wor
     assert not (tmp_path / "run").exists()
 
 
+def test_columns_of_whole_numbers_are_told(work, tmp_path, capsys):
+    """Else "just below 31" is the nearest change of an age, by no distance at all."""
+    line = "some columns hold whole numbers only: if there are none between, add --whole age,months"
+    for more, told in ((("--items", "1"), True), (("--items", "1", "--whole", "age,months"), False)):
+        assert ask(work, tmp_path / f"run{told}", *more) == 0
+        assert (line in capsys.readouterr().err.splitlines()) == told
+
+
 OPTIONS = {
     ("--keep", "second"): "expected `keep` first, stays:K, top:K",
     ("--keep", "stays:9"): "K from 1 to 3",

@@ -55,6 +55,8 @@ def prepare_columns(
     shap = shap_of(model, data.features)
     full = fully_asked(asked, data, shap)
     say(f"one unit: {full.source}")
+    if typed := _whole_by_chance(full, data, shap):
+        say(f"some columns hold whole numbers only: if there are none between, add --whole {typed}")
     doubt = _doubt(data, shap)
     if doubt:
         say(doubt)
@@ -118,6 +120,18 @@ def _whole(names: Sequence[str], shap: TreeShap) -> tuple[str, ...]:
     if tuple(names) == (ALL,) and ALL not in forest.names:
         return tuple(name for name, listed in zip(forest.names, forest.categorical, strict=True) if not listed)
     return tuple(_known("whole", names, shap))
+
+
+def _whole_by_chance(asked: Asked, data: Arrays, shap: TreeShap) -> str:
+    """What to type for columns that hold whole numbers only and may take any number; "" if it was said already."""
+    if asked.whole:
+        return ""
+    forest, rows = shap.forest, data.rows()
+    moving = ~np.array(forest.categorical) & (np.array(asked.units) > 0)
+    counts = moving & ((rows == np.floor(rows)) | np.isnan(rows)).all(axis=0)
+    if counts.any() and (counts | np.array(forest.categorical)).all():
+        return ALL
+    return ",".join(name for name, counted in zip(forest.names, counts, strict=True) if counted)
 
 
 def _units(asked: Asked, data: Arrays, shap: TreeShap) -> tuple[tuple[float, ...], str]:

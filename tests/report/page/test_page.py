@@ -224,7 +224,7 @@ def test_maps_of_their_own_shape_are_laid_over_the_input(celled) -> None:
 def test_attacks_are_charted_and_a_violation_shouts(synthesise, template) -> None:
     found = [finding(one) for one in template[1][:3]]
     page = report(synthesise(template[1], findings=found))
-    assert "Attacked at cosine 0.8: 3 image(s). Larger changes were tried for 3: 3 were broken." in page.text
+    assert "Attacked at cosine 0.8: 3 images. Larger changes were tried for 3: 3 were broken." in page.text
     assert "In the median, 25 % of the breaking epsilon is proved." in page.text
     assert [line["name"] for line in page.data["charts"]["band"]["lines"]][1] == "not broken by any attack"
     assert {"attacked", "struck", "change"} <= set(page.data["details"]["0"]["pictures"])

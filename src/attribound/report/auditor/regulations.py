@@ -56,8 +56,8 @@ def _ai_act(run: Collected, question: str, outcomes: Mapping[str, int]) -> list[
         Clause(
             "EU AI Act, Article 15",
             "Appropriate robustness over the life cycle; resilience against inputs made to mislead the model (15(5)).",
-            f"Bounds that hold for every change up to epsilon; {attacked} inputs were attacked as well, and "
-            f"{len(run.violated)} certificates were broken.",
+            f"Bounds that hold for every change up to epsilon; inputs attacked as well: {attacked}; "
+            f"certificates broken: {len(run.violated)}.",
             f"Changes of one input, measured by their {run.config.size}. Nothing about poisoned training data, stolen "
             "models or other attacks. What is proved about the class is about the smoothed model.",
         ),

@@ -14,6 +14,7 @@ from attribound.certificates.finding import Finding
 from attribound.checks import FloatArray
 from attribound.report.shared.collect import Scan
 from attribound.rounding import exact_text, lower_quantile, percent, round_down
+from attribound.sanitise import counted
 
 _POINTS = 160
 
@@ -51,7 +52,7 @@ class Attacked:
 
     def words(self, noun: str) -> str:
         """What was attacked and what came of it."""
-        text = f"Attacked at cosine {exact_text(self.cosine)}: {len(self.proved)} {noun}(s)."
+        text = f"Attacked at cosine {exact_text(self.cosine)}: {counted(len(self.proved), noun)}."
         if not self.broken:
             return f"{text} Only changes up to the certified epsilon were tried, none larger."
         seen = [one for one in self.broken if one is not None]

@@ -141,8 +141,7 @@ def _choice(run: Collected, values: dict[str, Any], column: int, noun: str) -> s
     some = int((reach(run.proofs, column, joint=joint) > 0).sum())
     return (
         f"{values['epsilon']}, reached by {count} of the {some} {noun}s {run.word} at cosine "
-        f"{values['cosine']}{together}. It is what nine of ten of them reach; a median is what at least half of "
-        "all reach"
+        f"{values['cosine']}{together}. Nine in ten of them reach it; a median is what at least half of all reach"
     )
 
 

@@ -79,7 +79,10 @@ def _shared(one: ChangeSummary, key: str, total: int) -> Interval:
 def _told(one: ChangeSummary, interval: Interval, *, named: bool = False) -> str:
     assert one.change is not None
     told = reach(one.change, interval, sizes=one.sizes).removeprefix("holds ").replace("holds", "yes")
-    return f"{title(one.change.spec).lower()}: {told}" if named else told
+    if not named:
+        return told
+    name, bare = title(one.change.spec).lower(), told.replace(" (the whole range tried)", ", the whole range tried")
+    return name if told == "yes" else f"{name} ({bare})"
 
 
 def _bar(one: ChangeSummary, key: str, shared: Interval, total: int, noun: str) -> Bar:

@@ -1,5 +1,5 @@
 const all = (selector, place = document) => [...place.querySelectorAll(selector)];
-const WORDS = { proved: "proved: it holds here", assumed: "assumed, no certificate", open: "open: not proved, not broken", breaks: "broken: it does not hold this far" };
+const WORDS = { proved: "Proved: it holds here", assumed: "Assumed, no certificate", open: "Open: not proved, not broken", breaks: "Broken: it does not hold this far" };
 const PILLS = { proved: "yes", assumed: "assumed", open: "no", breaks: "violated" };
 const SHORT = { proved: "holds", assumed: "assumed", open: "open", breaks: "broken" };
 const chooser = document.getElementById("cosine");
@@ -40,14 +40,14 @@ all(".film").forEach((row) => {
 });
 chooser?.addEventListener("change", () => { cosine = chooser.value; begin(); });
 
-// The first change of every picture is shown as far out as it is proved to the right.
+// The first change of every picture is shown as far out as it is proved to the right, the others where nothing is changed.
 function begin() {
   mark();
   all(".sheet").forEach((card) => {
-    all(".film", card).forEach((row) => {
+    all(".film", card).forEach((row, number) => {
       const states = all(".frames li", row).map(statusOf), slider = row.querySelector("input[type=range]");
       const last = Math.max(states.lastIndexOf("proved"), states.lastIndexOf("assumed"));
-      slider.value = last < 0 ? slider.dataset.start : last;
+      slider.value = last < 0 || number > 0 ? slider.dataset.start : last;
     });
     all(".film", card).reverse().forEach(show);
   });

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from attribound.data import open_data
-from attribound.errors import ArgumentError, StoredDataError
+from attribound.data.given import given_input
+from attribound.errors import ArgumentError, AttriboundWarning, StoredDataError
 from attribound.suggest import is_picture
 
 
@@ -25,6 +27,17 @@ def test_a_picture_is_a_data_set_of_one(picture):
     assert open_data(f"{picture}?size=10").shape == (3, 10, 10)
     assert open_data(f"{picture}?channels=1").input(0).shape == (1, 20, 20)
     assert data.name == str(picture)
+
+
+def test_options_may_follow_the_name_in_python_too(picture):
+    model = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
+    assert given_input(str(picture), model).shape == (3, 20, 20)
+    with pytest.warns(AttriboundWarning, match="resized as a whole to 8 x 8"):
+        assert given_input(f"{picture}?size=8&crop=none", model).shape == (3, 8, 8)
+    with pytest.warns(AttriboundWarning, match="cut to the centre 8 x 8"):
+        assert given_input(f"{picture}?size=8", model, 1).shape == (1, 8, 8)
+    with pytest.raises(ArgumentError, match=r"expected \?size=.* after .*, got 'side=8'"):
+        given_input(f"{picture}?side=8", model)
 
 
 def test_what_is_no_picture(picture):

@@ -151,7 +151,7 @@ def test_draws_beyond_the_limit_are_found_out():
 
 
 def test_too_few_draws_are_refused():
-    with pytest.raises(ArgumentError, match="expected `samples` for at least"):
+    with pytest.raises(ArgumentError, match="expected more `samples`: the range needs at least"):
         scan(samples=60, window=1.0).run(6)
 
 

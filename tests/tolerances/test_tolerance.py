@@ -205,7 +205,7 @@ def test_nothing_is_proved_about_empty_maps():
         ({"cosine": -0.1}, "expected `cosine` in"),
         ({"alpha": 0}, "expected `alpha` in"),
         ({"samples": 0}, "expected `samples`"),
-        ({"samples": 20}, "expected `samples` for at least"),
+        ({"samples": 20}, "expected more `samples`: the range needs at least"),
         ({"window": 31.0}, "no wider than the range of add:30, got 31 units"),
         ({"window": -1.0}, "expected `window` > 0"),
         ({"window": {"zoom": 1.0}}, r"windows of scanned changes \(add\), got 'zoom'"),

@@ -25,6 +25,10 @@ class Flip(OfPictures, Switch):
         """The one."""
         return torch.ones(1, dtype=torch.float64)
 
+    def label(self, t: Tensor) -> str:
+        """In a word: there is only one."""
+        return "mirrored"
+
     def apply(self, x: Tensor, t: Tensor) -> Tensor:
         """Mirror where t is not 0."""
         return torch.where((t.to(x.device) != 0).view(-1, 1, 1, 1), x.flip(2), x)

@@ -10,7 +10,8 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from attribound.data.fitting import fitted, wanted_size
-from attribound.data.folder import IMAGENET_SIZE, Folder
+from attribound.data.folder import IMAGENET_SIZE, Folder, open_folder
+from attribound.data.options import Options, parted
 from attribound.data.pictures import is_kept, square_pixels
 from attribound.data.treatment import treatment
 from attribound.errors import AttriboundWarning
@@ -22,12 +23,17 @@ def given_input(x: Any, model: Callable[[Tensor], Any], channels: int = 3) -> An
     A picture of another size than the model takes is resized and cut to its centre, and a warning says so.
 
     Args:
-        x: what was given.
+        x: what was given; options may follow the name of a file, `photo.jpg?size=64&crop=none`.
         model: the classifier; pictures of zeros may be put through it.
         channels: 3 or 1.
     """
     if isinstance(x, str | Path):
-        read = fitted(str(x), Folder(x, channels=channels), model)
+        spec, options = str(x), parted(str(x))[1]
+        if options and "channels=" not in options:
+            spec = f"{spec}&channels={channels}"
+        known = ("size", "crop", "channels")  # no transform: in Python it is an argument
+        files = open_folder(Options.parse(spec, "test", known)) if options else Folder(x, channels=channels)
+        read = fitted(spec, files, model)
         return _told(read.data.input(0), read.note)
     if isinstance(x, Image.Image):
         return _opened_picture(x, model, channels)

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Literal, final
 
 from attribound.rounding import confidence, exact_text, round_down, round_up
+from attribound.sanitise import counted
 
 Level = Literal["note", "warning", "alarm"]
 _NAMED = 5
@@ -77,8 +78,8 @@ def violated(count: int, items: Sequence[int] = ()) -> list[Remark]:
     """An attack that broke a certificate."""
     named = f" (item {', '.join(map(str, items[: 2 * _NAMED]))})" if items else ""
     text = (
-        f"VIOLATED: attacks turned {count} explanation(s) further than certified{named}. Either an assumption is false "
-        "or there is a bug: trust nothing here, and please report it."
+        f"VIOLATED: attacks turned {counted(count, 'explanation')} further than certified{named}. Either an assumption "
+        "is false or there is a bug: trust nothing here, and please report it."
     )
     return [Remark(text, "alarm")] if count else []
 

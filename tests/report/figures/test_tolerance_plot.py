@@ -63,3 +63,9 @@ def test_the_input_and_its_explanation_stand_beside_the_bars(sheet) -> None:
         "its explanation",
         "How far the input may change while its explanation keeps cosine 0.8",
     ]
+
+
+@pytest.mark.parametrize("wrong", [3, None, "sheet.json"])
+def test_what_cannot_be_drawn_is_said_in_a_line(wrong) -> None:
+    with pytest.raises(ab.AttriboundError, match="expected a certificate or a sheet about changes, got"):
+        ab.plot(wrong)

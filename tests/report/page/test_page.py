@@ -232,7 +232,7 @@ def test_attacks_are_charted_and_a_violation_shouts(synthesise, template) -> Non
     assert page.kind == "verdict proved"
     found[1] = finding(template[1][1], worst=0.5, worst_most=0.6)
     page = report(synthesise(template[1], "violated", findings=found))
-    assert "VIOLATED: attacks turned 1 explanation(s) further than certified (item 1)" in page.text
+    assert "VIOLATED: attacks turned 1 explanation further than certified (item 1)" in page.text
     assert "Do not trust this run: an attack broke a certificate." in page.text
     assert page.kind == "verdict broken"
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from attribound.certificates.certificate import Certificate
+from attribound.errors import ArgumentError
 from attribound.report.figures import plots
 from attribound.report.figures.plots import Picture
 from attribound.rounding import exact_text
@@ -26,6 +27,9 @@ def plot(drawn: Certificate | Sheet, *arguments: Any, **options: Any) -> Picture
         arguments: the input; for a certificate also the plain map.
         options: for a certificate as in `plots.plot`; for a sheet `cosine`: one that was asked, by default the first.
     """
+    if not isinstance(drawn, Certificate | Sheet):
+        hint = ": sheet.letter() says a sheet about columns in words" if hasattr(drawn, "letter") else ""
+        raise ArgumentError(f"expected a certificate or a sheet about changes, got {type(drawn).__name__}{hint}")
     draw: Any = plot_sheet if isinstance(drawn, Sheet) else plots.plot
     picture: Picture = draw(drawn, *arguments, **options)
     return picture

@@ -15,7 +15,7 @@ from attribound.fields.base import Field, Model
 from attribound.fields.precision import as_said
 from attribound.forests import TreeShap
 from attribound.sampling.scan import Progress
-from attribound.tolerances.asker import Asker, Reference, Subjected, Window
+from attribound.tolerances.asker import Asker, Reference, Window
 from attribound.tolerances.sheet import Sheet
 
 
@@ -68,13 +68,14 @@ def tolerance(
     made = make_changes(changes, x := _input(field, x, columns))
     asked: dict[str, Any] = {"cosine": cosine, "window": window, "reference": reference, "batch": batch}
     asker = Asker(with_precision(check_field(field), precision), made, samples=samples, alpha=alpha, **asked)
-    with as_said(x):
-        return _sheet(asker, asker.look(x, target, seed=seed, item=item), progress)
+    return _sheet(asker, x, progress, target=target, seed=seed, item=item)
 
 
-def _sheet(asker: Asker, about: Subjected, progress: Progress | None) -> Sheet:
+def _sheet(asker: Asker, x: Tensor, progress: Progress | None, **looked: Any) -> Sheet:
     """Every change asked about one input."""
-    return Sheet({name: asker.ask(name, about, progress) for name in asker.changes}, asker.alpha, about.familiar)
+    with as_said(x):
+        about = asker.look(x, **looked)
+        return Sheet({name: asker.ask(name, about, progress) for name in asker.changes}, asker.alpha, about.familiar)
 
 
 def _input(field: Field, x: Any, columns: dict[str, Any]) -> Tensor:

@@ -179,7 +179,7 @@ def _prediction(decides: str, decision: Decision, threshold: float) -> int | Non
     if decides == "values":
         return None
     scores = decision.scores
-    return int(scores[0] > threshold) if decides == "sides" else int(np.argmax(scores))
+    return int(scores[decision.target] > threshold) if decides == "sides" else int(np.argmax(scores))
 
 
 def _contributions(shap: TreeShap, row: FloatArray | None, decision: Decision) -> FloatArray | None:

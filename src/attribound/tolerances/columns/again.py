@@ -21,8 +21,7 @@ def search_again(record: ColumnsRecord, shap: TreeShap) -> list[str]:
         shap: of the forest that it is about.
     """
     try:
-        target = record.target if record.decides == "classes" else None
-        asker = ColumnsAsker(shap, record.asked, target=target, subject=record.subject)
+        asker = ColumnsAsker(shap, record.asked, target=record.target, subject=record.subject)
         row = numbers_of(record.row, record.names, record.asked.words)
         again = asker.ask(row, item=record.item, label=record.label)
     except (AttriboundError, ValueError) as error:

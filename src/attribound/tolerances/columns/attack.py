@@ -41,8 +41,7 @@ class ColumnsAttack:
         """What became of each statement of a record."""
         asked, forest = record.asked, self.shap.forest
         row = numbers_of(record.row, record.names, asked.words)
-        target = record.target if record.decides == "classes" else None
-        decision = decide(self.shap, row, target=target, side=record.side, threshold=asked.threshold)
+        decision = decide(self.shap, row, target=record.target, side=record.side, threshold=asked.threshold)
         statements = make_statements(forest, decision, asked.keep, threshold=asked.threshold)
         rng = np.random.default_rng([self.seed, record.item])
         return tuple(

@@ -3,6 +3,7 @@
 import numpy as np
 import xgboost
 
+from attribound.certificates.subject import Subject
 from attribound.forests import Forest, TreeShap, tolerance
 from attribound.tolerances.columns.again import search_again
 from attribound.tolerances.columns.asker import ColumnsAsker
@@ -19,7 +20,8 @@ def test_the_answer_that_is_explained_is_the_one_predicted(tmp_path):
     booster.save_model(tmp_path / "several.json")
     shap, row = TreeShap(Forest(tmp_path / "several.json")), np.array([2.0, 0.1, 0.1])
     assert [tolerance(shap, row, scale=np.ones(3), target=target).prediction for target in (0, 1)] == [1, 0]
-    record = ColumnsAsker(shap, Asked(units=(1.0, 1.0, 1.0)), target=1).ask(row)
+    subject = Subject(model="several.json", model_sha256=shap.forest.sha256)
+    record = ColumnsAsker(shap, Asked(units=(1.0, 1.0, 1.0)), target=1, subject=subject).ask(row)
     assert (record.target, record.prediction) == (1, 0)
     assert problems(record) == []
     assert search_again(record, shap) == []

@@ -102,7 +102,7 @@ def test_missing_file(tmp_path) -> None:
         ("null", "expected a JSON object"),
         ("7", "expected a JSON object"),
         ("", "is not a record of attribound"),
-        ("{}", "it has format None, expected 3"),
+        ("{}", "it states no format"),
         ('{"format": "3"}', "it has format '3', expected 3"),
         ('{"format": 4}', "it has format 4, expected 3"),
         ('{"format": 3}', "is not a record of attribound: Object missing required field"),

@@ -26,8 +26,8 @@ _SHEET = (
 )
 _CELLS = (
     "Cells: how many provably stay in the hottest half of the map under every change of the size given, and how many "
-    "outside it; the open ones are not decided. Class and map together: no change up to it alters the smoothed class "
-    "or turns the map further."
+    "outside it; the open ones are not decided. Class and map together: no change up to this epsilon alters the "
+    "smoothed class or turns the map further."
 )
 _PAPER = (
     "The paper's numbers come from its published formula, which is NOT valid; where they are smaller than ours "
@@ -70,13 +70,13 @@ def show_demo(certificates: Runs, summary: dict[str, Any]) -> None:
 
 def _show_credit(console: Console, credit: Mapping[str, Any]) -> None:
     """What was proved about the applicants, and one letter."""
-    held = ", ".join(f"{size}: {count}" for size, count in credit["held"].items())
+    held = ", ".join(f"{count} up to {size}" for size, count in credit["held"].items())
     console.rule("A credit decision")
     console.print(
         f"{credit['items']} applicants, {credit['model']} (XGBoost, SHAP values), exact for {credit['exact']}, in "
-        f"{credit['seconds']:.0f} s. The first reason stays first under every change of the columns, in standard "
-        f"deviations, for this many of {credit['items']}: up to {held}. At least half of them: up to "
-        f"{round_down(credit['median_reach'], 3)}.\nThe letter of applicant {credit['item']}:\n"
+        f"{credit['seconds']:.0f} s. How many keep their first reason under every change of the columns, by its size "
+        f"in standard deviations: {held}. At least half keep it up to {round_down(credit['median_reach'], 3)}.\n"
+        f"The letter of applicant {credit['item']}:\n"
     )
     console.print(credit["letter"], markup=False, soft_wrap=True)
 

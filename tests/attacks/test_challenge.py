@@ -135,7 +135,7 @@ def test_command_on_a_stored_certificate(subject, tmp_path, capsys) -> None:
     subject[2].save(tmp_path / "002.json")
     code, out, err = call(capsys, "attack", tmp_path / "002.json", *FLAGS)
     assert code == 0
-    assert "1 certificates attacked, 0 violated" in out
+    assert "1 certificate attacked, 0 violated" in out
     assert "item 2: direct at epsilon" in err
 
 

@@ -68,13 +68,13 @@ def tolerance(
     made = make_changes(changes, x := _input(field, x, columns))
     asked: dict[str, Any] = {"cosine": cosine, "window": window, "reference": reference, "batch": batch}
     asker = Asker(with_precision(check_field(field), precision), made, samples=samples, alpha=alpha, **asked)
-    return _sheet(asker, x, progress, target=target, seed=seed, item=item)
+    return _sheet(asker, x, target, progress, seed=seed, item=item)
 
 
-def _sheet(asker: Asker, x: Tensor, progress: Progress | None, **looked: Any) -> Sheet:
-    """Every change asked about one input."""
+def _sheet(asker: Asker, x: Tensor, target: AskedTarget, progress: Progress | None, **which: Any) -> Sheet:
+    """Every change asked about one input; `which`: its seed and its number."""
     with as_said(x):
-        about = asker.look(x, **looked)
+        about = asker.look(x, target, **which)
         return Sheet({name: asker.ask(name, about, progress) for name in asker.changes}, asker.alpha, about.familiar)
 
 

@@ -19,7 +19,7 @@ EMBEDDED = [
 SOFTMAX = {"attribution": "ig", "output": "probability"}
 PAPERS = {
     **{key: {**SOFTMAX, "items": 50, "samples": 128} for key in ("table2", "table5")},
-    "table8": {**SOFTMAX, "attribution": "ig-random", "items": 20, "samples": 1024, "steps": 10},
+    "table8": {**SOFTMAX, "attribution": "ig-random", "items": 50, "samples": 1024, "steps": 10},
     "table9": {**SOFTMAX, "items": 50, "samples": 64, "quick": True},
 }
 """Those of them that were run in the paper's own setting, and how."""

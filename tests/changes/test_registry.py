@@ -33,6 +33,7 @@ from tests.changes.test_changes import picture
 )
 def test_specs(spec, again):
     assert parse_change(spec).spec == again
+    assert repr(parse_change(spec)).endswith(f": {again}>")
     assert spec.split(":")[0] in names()
 
 

@@ -21,6 +21,10 @@ SALIENCY = Saliency(AbsFirst())
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
+def test_fields_say_what_they_are() -> None:
+    assert repr(Unit(Centred(SALIENCY))) == "<Unit: saliency centred>"
+
+
 def test_unit_and_clip() -> None:
     vectors = torch.tensor([[3.0, 4.0], [0.0, 0.0], [1e-150, 0.0], [0.3, 0.4]], dtype=torch.float64)
     unit = Unit(SALIENCY)

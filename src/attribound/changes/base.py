@@ -107,6 +107,9 @@ class Change(ABC):
     def spec(self) -> str:
         """As people type it."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.spec}>"
+
 
 class Continuous(Change):
     """A change with one real parameter, scanned over its range and a window beyond.

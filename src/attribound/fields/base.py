@@ -104,6 +104,9 @@ class Field(ABC):
         found = self.explain(inputs.clone(), target, generator=generator, create_graph=create_graph)
         return check_explanation(found, self, len(inputs)).maps
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {' '.join((self.name, *self.reshaped))}>"
+
 
 class Wrapper(Field):
     """A field made of another one; everything that it does not change is the other's."""

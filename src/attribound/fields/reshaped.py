@@ -75,7 +75,8 @@ class Pooled(Reshaped):
         if of == "abs" and "centred" in base.reshaped:
             raise ArgumentError(
                 "expected a map to pool that is not centred, because the absolute value of a cell below the mean "
-                "counts as one above it: pool first (GradCAM(..., centred=False)) and centre then, or give of='signed'"
+                "counts as one above it: pool first and centre then (--map pooled:7 --map centred, or "
+                "GradCAM(..., centred=False)), or pool the values themselves (--map pooled-signed:7, of='signed')"
             )
 
     def change(self, maps: Tensor) -> Tensor:

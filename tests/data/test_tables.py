@@ -171,3 +171,26 @@ def test_a_codebook_agrees_with_the_table_and_the_model(tmp_path) -> None:
     (tmp_path / "c.toml").write_text("[columns.pay]\nunit = 'EUR'")
     with pytest.raises(ArgumentError, match="the codebook names the column 'pay', expected one of age, owner"):
         open_data(spec.replace("?", "?drop=job&"))
+
+
+def test_what_is_no_number_is_a_problem_and_not_missing(tmp_path) -> None:
+    """A model that takes missing cells explained what Parquet holds as text as if it were missing."""
+    (tmp_path / "a.csv").write_text("number,text\n1,twelve\n2,12.5\n,\ninf,1\n")
+    columns = {"number": [1.0, 2.0, None, np.inf], "text": ["twelve", "12.5", None, "1"]}
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    for kind in ("csv", "parquet"):
+        data = open_data(f"{kind}:{tmp_path / 'a'}.{kind}", cells=Cells(missing=True))
+        for item in (0, 3):
+            with pytest.raises(StoredDataError, match=f"item {item}"):
+                data.input(item)
+        assert data.input(1).tolist() == [2, 12.5]
+        assert data.input(2).isnan().all()
+
+
+def test_dates_are_no_missing_numbers(tmp_path) -> None:
+    columns = {"number": [1.0, 2.0], "day": pa.array([20_000, None], pa.date32()), "nothing": pa.nulls(2)}
+    parquet.write_table(pa.table(columns), tmp_path / "a")
+    data = open_data(f"parquet:{tmp_path / 'a'}", cells=Cells(missing=True))
+    with pytest.raises(StoredDataError, match=r"2024-10-04.*expected a number"):
+        data.input(0)
+    assert data.input(1)[0] == 2 and data.input(1)[1:].isnan().all()

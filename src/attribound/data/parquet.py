@@ -33,7 +33,7 @@ def read_parquet(path: Path, choose: Choose, cells: Cells) -> Table:
             for place, name in enumerate(columns.inputs):
                 if _is_number(file.schema_arrow.field(name).type):
                     values[:, place] = _numbers(file.read(columns=[name]).column(0))
-                elif name in cells.words:  # other text would be unfolded for nothing
+                elif cells.missing or name in cells.words:  # other text would be unfolded for nothing
                     values[:, place] = _coded(name, _words(path, name), cells, problems)
         labels = None if columns.label is None else _words(path, columns.label)
         ids = () if columns.id is None else _words(path, columns.id)
@@ -41,9 +41,9 @@ def read_parquet(path: Path, choose: Choose, cells: Cells) -> Table:
         raise
     except Exception as error:  # whatever a foreign file makes pyarrow raise
         raise StoredDataError(f"cannot read {shown(path)}: {reason(error)}") from None
-    if not cells.missing:
-        lacking = np.flatnonzero(~np.isfinite(values).all(axis=1))
-        problems = {int(row): problems.get(int(row), "it lacks a number") for row in lacking}
+    lacking = np.isinf(values).any(axis=1) if cells.missing else ~np.isfinite(values).all(axis=1)
+    for row in np.flatnonzero(lacking).tolist():
+        problems.setdefault(row, "it lacks a number")
     return check_numbers(Table(path, columns.inputs, values, labels, problems, ids), cells)
 
 

@@ -9,13 +9,15 @@ from torch import Tensor, nn
 
 
 def input_bytes(x: Tensor) -> bytes:
-    """The input's values in float32; all missing cells are the same bits."""
-    values = x.detach().float().cpu()
+    """The input's values in float32, or in float64 where float32 does not hold them; missing cells are the same bits."""
+    given, narrow = x.detach().cpu(), x.detach().cpu().float()
+    exact = torch.equal(narrow.double().nan_to_num(nan=0.0), given.double().nan_to_num(nan=0.0))
+    values = narrow if exact else given.double()
     return torch.where(values.isnan(), torch.nan, values).contiguous().numpy().tobytes()
 
 
 def input_hash(x: Tensor) -> str:
-    """SHA-256 over the input's values in float32."""
+    """SHA-256 over the input's values."""
     return hashlib.sha256(input_bytes(x)).hexdigest()
 
 

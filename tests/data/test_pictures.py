@@ -62,6 +62,16 @@ def test_numbers_without_a_range_are_refused(array, message, tmp_path) -> None:
         pixels(tmp_path / "a.tif")
 
 
+@pytest.mark.parametrize(
+    ("name", "options"), [("a.png", {"transparency": 0}), ("a.tif", {"tiffinfo": {262: 0}})], ids=["hole", "negative"]
+)
+def test_16_bits_that_are_not_plain_grey_are_refused(name, options, tmp_path) -> None:
+    """Pillow gives the levels as stored: a negative was certified in place of what a person sees."""
+    Image.fromarray((RAMP * 65535).astype(np.uint16)).save(tmp_path / name, **options)
+    with pytest.raises(StoredDataError, match="transparent or a negative"):
+        pixels(tmp_path / name)
+
+
 def test_a_photo_taken_sideways_is_turned(tmp_path) -> None:
     picture = Image.new("RGB", (28, 28), "black")
     picture.paste("white", (0, 0, 28, 14))

@@ -193,4 +193,5 @@ def test_dates_are_no_missing_numbers(tmp_path) -> None:
     data = open_data(f"parquet:{tmp_path / 'a'}", cells=Cells(missing=True))
     with pytest.raises(StoredDataError, match=r"2024-10-04.*expected a number"):
         data.input(0)
-    assert data.input(1)[0] == 2 and data.input(1)[1:].isnan().all()
+    assert data.input(1)[0] == 2
+    assert data.input(1)[1:].isnan().all()

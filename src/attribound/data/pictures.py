@@ -16,7 +16,8 @@ from attribound.file_quota import check_pixels, reason, shown, size_of
 _MARGIN = 256 / 224
 _SIXTEEN_BITS = frozenset({"PNG", "PPM"})
 """Formats whose pictures of mode I hold 16 bits; elsewhere nobody says which range 32 bits mean."""
-
+_PHOTOMETRIC, _WHITE_IS_ZERO = 262, 0
+"""What a TIFF file says about its levels; Pillow turns negatives of 8 bits, not those of more."""
 
 Change = Callable[[Image.Image], Tensor]
 """From a picture, upright and opaque, to pixels (channels, H, W)."""
@@ -63,7 +64,11 @@ def _as_seen(picture: Image.Image, channels: int, name: str) -> Image.Image:
     """The picture upright and opaque; 16 bits or fractions keep their levels."""
     upright = ImageOps.exif_transpose(picture)
     fine = _levels(upright, picture.format in _SIXTEEN_BITS, name)
-    return fine if fine is not None else _opaque(upright).convert("RGB" if channels == 3 else "L")
+    if fine is None:
+        return _opaque(upright).convert("RGB" if channels == 3 else "L")
+    if upright.has_transparency_data or getattr(picture, "tag_v2", {}).get(_PHOTOMETRIC) == _WHITE_IS_ZERO:
+        raise StoredDataError(f"{name} has more than 8 bits and is transparent or a negative: store it as plain grey")
+    return fine
 
 
 def picture_size(path: Path) -> tuple[int, int]:

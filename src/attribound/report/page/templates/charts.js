@@ -52,7 +52,7 @@ function drawBand() {
       const point = figure.x.findIndex((known) => known >= value);
       if (point < 0) return [];
       const known = figure.lines.filter((line) => point < line.counts.length);
-      return [`epsilon ${value.toFixed(3)}`, ...known.map((line) => `${line.name}: ${percentDown(line.counts[point], figure.total)}`)];
+      return [`epsilon ${(Math.floor(1000 * value) / 1000).toFixed(3)}`, ...known.map((line) => `${line.name}: ${percentDown(line.counts[point], figure.total)}`)];
     },
   });
 }

@@ -14,6 +14,15 @@ def test_an_input_is_known_by_its_values() -> None:
     assert len(input_hash(x)) == 64
 
 
+def test_inputs_that_agree_in_float32_only_are_told_apart() -> None:
+    """They shared a hash, and with it their draws."""
+    x = torch.tensor([1.0, torch.nan], dtype=torch.float64)
+    assert input_hash(x) == input_hash(x.float())
+    assert input_hash(x + 1e-12) != input_hash(x)
+    assert input_hash(x + 1e-12) != input_hash(x + 2e-12)
+    assert input_hash(x * 1e60) != input_hash(x * 1e61)
+
+
 def test_a_model_is_known_by_its_named_weights() -> None:
     one, two = nn.Linear(3, 2), nn.Linear(3, 2)
     assert model_hash(one) == model_hash(one)

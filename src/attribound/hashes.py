@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 def input_bytes(x: Tensor) -> bytes:
-    """The input's values in float32, or in float64 where float32 does not hold them; missing cells are the same bits."""
+    """The input's values in float32, or float64 where float32 does not hold them; missing cells are the same bits."""
     given, narrow = x.detach().cpu(), x.detach().cpu().float()
     exact = torch.equal(narrow.double().nan_to_num(nan=0.0), given.double().nan_to_num(nan=0.0))
     values = narrow if exact else given.double()

@@ -156,6 +156,7 @@ def test_the_confidence_of_the_share(run) -> None:
     assert found.population == pytest.approx(expected, rel=1e-8)
     assert "at least 56.1 % of the population" in found.sentences[2]
     assert "with confidence 90 %" in found.sentences[2]
+    assert "if these are an independent random sample that nothing was chosen by" in found.sentences[2]
     assert not judge(run, Asked(cosine=0.8, epsilon=0.1, share=0.6, confidence=0.9, population=True)).passed
     assert judge(run, Asked(cosine=0.8, epsilon=0.1, share=0.5, confidence=0.9, population=True)).passed
 

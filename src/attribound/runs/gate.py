@@ -196,8 +196,8 @@ class Gate:
             f"These inputs: at least {self.true_least} of {self.inputs} are truly robust, with confidence {sure}."
             if self.alpha
             else f"These inputs: exact, for each of the {self.certified}; no probability is involved.",
-            f"All such inputs: if these are an independent random sample, at least {percent(self.population)} of the "
-            f"population they come from are truly robust, with confidence {sure}.",
+            f"All such inputs: if these are an independent random sample that nothing was chosen by, at least "
+            f"{percent(self.population)} of the population they come from are truly robust, with confidence {sure}.",
         ]
         rest = ", ".join(f"{count} {name}" for name, count in self.counts.items() if name != "certified")
         return [*found, *([f"Not certified: {rest}."] if rest else []), *(remark.text for remark in self._remarks())]

@@ -9,7 +9,7 @@ from torch import nn
 from attribound.certificates.verify import verify_record
 from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields import IntegratedGradients, Saliency, Unit
+from attribound.fields import Absolute, IntegratedGradients, Saliency, Scaled, Unit
 from attribound.fields.captum import Captum
 from attribound.models import Logits
 from attribound.noise import Gaussian
@@ -239,3 +239,37 @@ SALIENCY = Saliency(AbsFirst())
 def test_bad_arguments(make, error, message) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_records_tell_integrated_gradients_apart() -> None:
+    """Another baseline or other steps are another explanation; the name alone is that of the command line."""
+    model = small_net()
+    names = [
+        IntegratedGradients(model, **settings).name
+        for settings in (
+            {},
+            {"baseline": torch.tensor(0.0)},
+            {"baseline": 0.5},
+            {"baseline": torch.zeros(1, 8, 8)},
+            {"steps": 8},
+            {"steps": 8, "path": "random"},
+        )
+    ]
+    assert names[:2] == ["ig", "ig"]
+    assert len(set(names[1:])) == 5
+    assert all(name.startswith(("ig@", "ig-random@")) for name in names[2:])
+
+
+def test_records_tell_units_of_the_map_from_those_of_the_noise() -> None:
+    x, model = torch.rand(4), torch.nn.Linear(4, 3).eval()
+    units, own = [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 5.0]
+    found = {
+        (noise.scale is None, scale[-1]): certify(
+            Unit(Absolute(Scaled(Saliency(model), scale))), x, noise=noise, samples=16
+        ).record
+        for noise in (Gaussian(0.5), Gaussian(0.5, scale=units))
+        for scale in (units, own)
+    }
+    assert found[False, 4.0].maps == found[False, 4.0].subject.maps == ("scaled", "abs")
+    assert found[False, 5.0].maps == found[True, 5.0].maps != found[True, 4.0].maps
+    assert all(one.maps[0].startswith("scaled@") for key, one in found.items() if key != (False, 4.0))

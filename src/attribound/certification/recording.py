@@ -17,6 +17,7 @@ from attribound.certification.request import recorded
 from attribound.fields.bounded import Bounded, bounded
 from attribound.fields.families import Around
 from attribound.fields.relative import packed_reference
+from attribound.fields.reshaped import shapes
 from attribound.hashes import input_hash
 from attribound.metrics import cosine_similarity
 from attribound.sampling.along import Along
@@ -73,7 +74,7 @@ def record_of(request: Request, found: Estimate) -> Record:
         dim=family.origin.numel(),
         noise=NoiseRecord(law.kind, law.radius, law.sigma, design.noise.budget.units),
         attribution=field.name,
-        maps=field.reshaped,
+        maps=subject.maps,
         output=field.output,
         bound=BoundRecord(field.kind, field.limit, field.source),  # type: ignore[arg-type]
         samples=found.samples,
@@ -108,7 +109,7 @@ def _subject(request: Request) -> Subject:
         item=design.item,
         input_sha256=input_hash(family.x),
         attribution=field.name,
-        maps=field.reshaped,
+        maps=shapes(field, budget.units),
         reference=packed_reference(field) or msgspec.UNSET,
         output=field.output,
         precision=field.precision,

@@ -1,5 +1,6 @@
 """Integrated gradients (Sundararajan et al. 2017), by quadrature or with a randomised path."""
 
+import hashlib
 from copy import copy
 from typing import Literal, final
 
@@ -11,6 +12,7 @@ from attribound.errors import ArgumentError
 from attribound.fields.base import Explanation, Field, Model, Output, Target, check_output, explained_gradient, forward
 
 Path = Literal["quadrature", "random"]
+_STEPS = 16
 
 
 @final
@@ -31,7 +33,7 @@ class IntegratedGradients(Field):
         self,
         model: Model,
         baseline: float | Tensor = 0.0,
-        steps: int = 16,
+        steps: int = _STEPS,
         path: Path = "quadrature",
         output: Output = "logit",
     ) -> None:
@@ -50,9 +52,17 @@ class IntegratedGradients(Field):
         self.model, self.baseline, self.path, self.output = model, baseline, path, output
         self.steps = int(check.count("steps", steps))
         self.random = path == "random"
-        self.name = "ig-random" if self.random else "ig"
+        self.name = ("ig-random" if self.random else "ig") + self._settings()
         self.cost, self.block = (1, self.steps) if self.random else (self.steps, 1)
         self.alone = False
+
+    def _settings(self) -> str:
+        """A fingerprint of baseline and steps, for the name; empty for those of the command line."""
+        values = torch.as_tensor(self.baseline).detach().double().cpu()
+        if self.steps == _STEPS and values.ndim == 0 and values == 0:
+            return ""
+        content = repr((self.steps, tuple(values.shape))).encode() + values.contiguous().numpy().tobytes()
+        return f"@{hashlib.sha256(content).hexdigest()[:8]}"
 
     def one_by_one(self) -> "IntegratedGradients":
         """The same method with every point of a path alone in the model; a row's place in its block stays its own."""

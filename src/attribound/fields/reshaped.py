@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attribound import checks as check
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields.base import Field, MapWrapper, innermost
+from attribound.fields.base import Field, MapWrapper, Wrapper, innermost
 from attribound.fields.bounded import Bounded
 
 Of = Literal["abs", "signed"]
@@ -175,6 +175,20 @@ class Scaled(Reshaped):
         if maps[0].numel() != len(self.scale):
             raise FieldError(f"expected {len(self.scale)} features as in `scale`, got {maps[0].numel()}")
         return (maps.flatten(1).double() * self.scale.to(maps.device)).view(maps.shape)
+
+
+def shapes(field: Field, units: Sequence[float] | None) -> tuple[str, ...]:
+    """What was done to a field's map, as records say it: "scaled" alone means the units of the noise.
+
+    Args:
+        field: the field.
+        units: of the noise.
+    """
+    below = field.base.reshaped if isinstance(field, Wrapper) else ()
+    own = field.reshaped[len(below) :]
+    if isinstance(field, Scaled) and field.scale.tolist() != list(units or ()):
+        own = (f"scaled@{hashlib.sha256(field.scale.numpy().tobytes()).hexdigest()[:8]}",)
+    return (*shapes(field.base, units), *own) if isinstance(field, Wrapper) else own
 
 
 def _values(maps: Tensor, of: Of) -> Tensor:

@@ -21,6 +21,7 @@ from attribound.fields.base import Field, innermost
 from attribound.fields.bounded import Bounded
 from attribound.fields.exchange import check_unchanged, refuse
 from attribound.fields.relative import packed_reference
+from attribound.fields.reshaped import shapes
 from attribound.fields.rows import independent, probe_rows
 from attribound.hashes import KeptHash, input_bytes, input_hash
 from attribound.randomness import Purpose, seed_from, stream
@@ -219,7 +220,7 @@ class Asker:
                 item=about.item,
                 input_sha256=digest,
                 attribution=self.field.name,
-                maps=self.field.reshaped,
+                maps=shapes(self.field, self.subject.units),
                 output=self.field.output,
                 bound=self.field.spec,
                 precision=self.field.precision,

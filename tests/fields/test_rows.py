@@ -15,7 +15,7 @@ from attribound.fields.captum import Captum
 from attribound.fields.families import Around
 from attribound.fields.rows import RowByRow, independent, probe_rows
 from attribound.noise import Gaussian
-from tests.problems import Linear
+from tests.problems import AbsFirst, Linear
 
 SELF = "expected a model whose answer for an input is always the same, whatever else is in the batch"
 
@@ -337,3 +337,12 @@ def test_rows_that_are_nan_alike_agree() -> None:
 
     x = torch.tensor([9.0, 1.0])
     assert certify(Unit(Saliency(model)), x, 0, noise=Gaussian(1.0), samples=64, seed=1).norm == pytest.approx(1.0)
+
+
+def test_a_path_across_one_kink_has_a_chance_of_its_own() -> None:
+    """Its blocks take few different values: two that agreed by chance were taken for shared random numbers."""
+    path = IntegratedGradients(lambda y: AbsFirst()(y - 0.3), baseline=1.0, steps=4, path="random")
+    family = Around(Unit(path), 0, torch.zeros(2))
+    for seed in range(50):
+        generator = torch.Generator().manual_seed(seed)
+        independent(family, torch.randn(probe_rows(path), 2, generator=generator), generator)

@@ -9,7 +9,7 @@ from torch import nn
 from attribound.certificates.verify import verify_record
 from attribound.certification.certifier import certify
 from attribound.errors import ArgumentError, FieldError
-from attribound.fields import Absolute, IntegratedGradients, Saliency, Scaled, Unit
+from attribound.fields import Absolute, Grouped, IntegratedGradients, Saliency, Scaled, Unit
 from attribound.fields.captum import Captum
 from attribound.models import Logits
 from attribound.noise import Gaussian
@@ -273,3 +273,16 @@ def test_records_tell_units_of_the_map_from_those_of_the_noise() -> None:
     assert found[False, 4.0].maps == found[False, 4.0].subject.maps == ("scaled", "abs")
     assert found[False, 5.0].maps == found[True, 5.0].maps != found[True, 4.0].maps
     assert all(one.maps[0].startswith("scaled@") for key, one in found.items() if key != (False, 4.0))
+
+
+def test_what_a_name_holds_a_fingerprint_of_cannot_be_written_to() -> None:
+    """It would be another explanation under the same name."""
+    model, points = small_net()[1], torch.rand(3, 16)
+    baseline, groups = torch.zeros(16), torch.arange(16) % 4
+    for given, field in (
+        (baseline, IntegratedGradients(model, baseline=baseline, steps=2)),
+        (groups, Grouped(Saliency(model), groups)),
+    ):
+        before = field.attribute(points, 0)
+        given[:2] += 1
+        assert torch.equal(field.attribute(points, 0), before)

@@ -49,7 +49,8 @@ class IntegratedGradients(Field):
         check_output(output)
         if path not in ("quadrature", "random"):
             raise ArgumentError(f"expected `path` 'quadrature' or 'random', got {path!r}")
-        self.model, self.baseline, self.path, self.output = model, baseline, path, output
+        self.model, self.path, self.output = model, path, output
+        self.baseline = baseline.detach().clone() if isinstance(baseline, Tensor) else baseline
         self.steps = int(check.count("steps", steps))
         self.random = path == "random"
         self.name = ("ig-random" if self.random else "ig") + self._settings()

@@ -204,7 +204,7 @@ def _check_of(of: Of) -> Of:
 def _check_groups(groups: Tensor | Sequence[int]) -> Tensor:
     """Group numbers as a flat tensor: whole, from 0 on, none left out."""
     try:
-        numbers = torch.as_tensor(groups).flatten().cpu()
+        numbers = torch.as_tensor(groups).flatten().cpu().clone()  # whoever gave it may write to it
     except (TypeError, ValueError, RuntimeError):
         numbers = torch.empty(0)
     whole = numbers.long()

@@ -44,15 +44,21 @@ def try_all(along: Along, plain: FloatArray, label: int) -> Tried:
         plain: (m,) the plain map.
         label: the class that is counted.
     """
-    along, change = replace(along, batch=1), along.change
+    change = along.change
     if not isinstance(change, Finite):
         raise ArgumentError(f"{change.name} has a range: it has no list of alternatives")
+    return try_some(along, change.alternatives(along.x), plain, label)
+
+
+def try_some(along: Along, t: Tensor, plain: FloatArray, label: int) -> Tried:
+    """The same for the alternatives of these parameters only."""
+    along, change = replace(along, batch=1), along.change
+    assert isinstance(change, Finite)
     if along.field.random or along.field.block > 1:
         raise FieldError(
             f"{along.field.name} draws random numbers of its own, so trying every alternative of {change.name} proves "
             "nothing: take a method without randomness"
         )
-    t = change.alternatives(along.x)
     cosines, kept, witness = [], [], Witness(0)
     for part in t.split(_CHUNK):
         seen = along.look(part, stream(Purpose.SCAN, 0, device=along.x.device), witness)

@@ -65,15 +65,26 @@ class Scan:
             reference: (m,) the map that others are compared with; None: the pilot's mean in the window at 0.
             progress: called with (draws done, draws planned).
         """
-        low, high = self.change.low, self.change.high
-        if self.change.mirrored and low != 0:
-            raise ArgumentError(f"expected a range from 0 for {self.change.name}, which has t >= 0 only, got {low:g}")
-        grid = plan_grid(low=low, high=high, window=self.window, draws=self.samples - self.samples // PILOT, size=size)
+        grid = self._grid(size)
         told = _Told(progress, self.draws(grid), Witness(self.seed, self.item))
         tally = Tally(self._pilot(grid, size, told).design(reference))
         self._round(grid, tally, told)
         told.witness.check()
         return tally.windows()
+
+    def shown(self, size: int) -> FloatArray:
+        """The map shown, from the same pilot draws as `run` makes: their mean in the window at 0."""
+        grid = self._grid(size)
+        told = _Told(None, self.draws(grid), Witness(self.seed, self.item))
+        reference: FloatArray = self._pilot(grid, size, told).design(None).reference
+        told.witness.check()
+        return reference
+
+    def _grid(self, size: int) -> Grid:
+        low, high = self.change.low, self.change.high
+        if self.change.mirrored and low != 0:
+            raise ArgumentError(f"expected a range from 0 for {self.change.name}, which has t >= 0 only, got {low:g}")
+        return plan_grid(low=low, high=high, window=self.window, draws=self.samples - self.samples // PILOT, size=size)
 
     def draws(self, grid: Grid) -> int:
         """Draws of the pilot and of one round."""

@@ -35,18 +35,8 @@ def ask_again(record: ToleranceRecord, field: Bounded, x: Tensor) -> tuple[list[
         What differs by more than rounding, and what a reader should know.
     """
     try:
-        change = parse_change(record.change.spec)
-        scanned = isinstance(record.evidence(), Scanned)
-        window = {change.name: record.window} if scanned and record.window is not None else None
-        asker = Asker(
-            in_precision(field, record.subject.precision),
-            [change],
-            cosine=record.cosines,
-            samples=max(record.samples, 1),
-            alpha=record.alpha or 0.5,
-            window=window,
-            reference=record.reference,
-        )
+        asker = asker_of(record, field)
+        (change,) = asker.changes.values()
         about = asker.look(x, record.target, seed=record.seed, item=record.item, label=record.label)
         again = asker.ask(change.name, about).record
     except AttriboundError as error:
@@ -60,6 +50,26 @@ def ask_again(record: ToleranceRecord, field: Bounded, x: Tensor) -> tuple[list[
     if not found:
         remarks += [f"{line}, made again: rounding explains it" for line in overstatements(record, again.evidence())]
     return found, remarks
+
+
+def asker_of(record: ToleranceRecord, field: Bounded) -> Asker:
+    """Asks what a record was asked.
+
+    Args:
+        record: what was stored.
+        field: the field that it is about.
+    """
+    change = parse_change(record.change.spec)
+    scanned = isinstance(record.evidence(), Scanned)
+    return Asker(
+        in_precision(field, record.subject.precision),
+        [change],
+        cosine=record.cosines,
+        samples=max(record.samples, 1),
+        alpha=record.alpha or 0.5,
+        window={change.name: record.window} if scanned and record.window is not None else None,
+        reference=record.reference,
+    )
 
 
 def _versions(record: ToleranceRecord, again: ToleranceRecord, change: Change) -> list[str]:

@@ -149,13 +149,14 @@ class Asker:
         """
         started, change = time.perf_counter(), self.changes[name]
         change.check(about.x)
-        along = Along(_independent(self.field, change, about), change, about.x, about.target, self.batch)
         if isinstance(change, Continuous):
-            scan = Scan(along, self.samples, self.windows[name], about.prediction, about.seed, about.item)
+            scan = self.scan(name, about)
             share = self.alpha / max(len(self.windows), 1)
             answer = scanned_answer(scan, Question(self.cosines, share, self.reference, about.plain), progress)
         else:
-            answer = exact_answer(along, plain=about.plain, label=about.prediction, cosines=self.cosines)
+            answer = exact_answer(
+                self.along(name, about), plain=about.plain, label=about.prediction, cosines=self.cosines
+            )
         if lines := answer.evidence.problems():
             raise ArgumentError(f"{name} does not count its changes in order: {lines[0]}")
         self._look_again(about)
@@ -165,9 +166,17 @@ class Asker:
 
     def film(self, about: Subjected, known: Tolerance) -> Strip | None:
         """A few frames of a change that was asked about, to look at; None where there is no picture."""
-        change = self.changes[known.name]
-        along = Along(_independent(self.field, change, about), change, about.x, about.target, self.batch)
-        return film(along, known, plain=about.plain, window=self.windows.get(known.name))
+        return film(self.along(known.name, about), known, plain=about.plain, window=self.windows.get(known.name))
+
+    def along(self, name: str, about: Subjected) -> Along:
+        """The maps that a change makes from an input."""
+        change = self.changes[name]
+        return Along(_independent(self.field, change, about), change, about.x, about.target, self.batch)
+
+    def scan(self, name: str, about: Subjected) -> Scan:
+        """How a change with a range is scanned."""
+        along = self.along(name, about)
+        return Scan(along, self.samples, self.windows[name], about.prediction, about.seed, about.item)
 
     def _look_again(self, about: Subjected) -> None:
         """Raise if the unchanged input gets another class or map than before its changes were tried."""

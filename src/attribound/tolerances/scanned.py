@@ -14,9 +14,10 @@ from attribound.bounds.scan.evidence import ScanEvidence
 from attribound.bounds.scan.tally import Windows
 from attribound.changes.base import Continuous
 from attribound.checks import FloatArray
-from attribound.randomness import Purpose, seed_from, stream
+from attribound.randomness import Purpose
 from attribound.sampling.listed import cosines_with
 from attribound.sampling.scan import Progress, Scan
+from attribound.sampling.stratified import Stratified
 from attribound.tolerances.answer import Answer, Break, inward
 from attribound.tolerances.evidence import SHARES, WINDOW, Scanned
 
@@ -105,20 +106,13 @@ class _Search:
     def _confirm(self, t: float, cosine: float) -> Break | None:
         """The window mean at t from fresh draws, if it has turned too far."""
         scan, change = self._scan, self._scan.change
-        generator = stream(Purpose.BREAK, scan.seed, (scan.item << 48) + seed_from(change.spec.encode()), self.draws)
-        inside = (torch.arange(_BREAK_DRAWS) + torch.rand(_BREAK_DRAWS, generator=generator, dtype=torch.float64)) / (
-            _BREAK_DRAWS / 2
-        )
-        drawn = t + scan.window * (inside - 1)
-        field_stream = stream(Purpose.BREAK, scan.seed, scan.item, self.draws + 1, scan.along.x.device)
-        seen = scan.along.look(drawn.abs() if change.mirrored else drawn, field_stream)
+        at, source = torch.tensor([t], dtype=torch.float64), Stratified(scan.along, Purpose.BREAK, scan.seed, scan.item)
+        mean: FloatArray = source.means(at, scan.window, _BREAK_DRAWS, part=self.draws).maps[0].numpy()
         self.draws += _BREAK_DRAWS
-        mean: FloatArray = seen.maps.mean(dim=0).numpy()
         reached = float(cosines_with(mean[None], self._windows.design.reference)[0])
         if not reached < cosine:
             return None
         value = change.shown(t)
-        at = torch.tensor([t], dtype=torch.float64)
         return Break(
             value=value,
             label=f"{value:.3g} {change.unit}",

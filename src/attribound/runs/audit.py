@@ -147,7 +147,7 @@ def audit_columns(
         for number, record in enumerate(records):
             progress(number, len(records))
             findings = attack(record)
-            store.add_columns_finding(record.item, findings)
+            store.add_findings(record.item, findings)
             found += findings
         progress(len(records), len(records))
     return found

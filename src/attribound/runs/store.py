@@ -23,6 +23,7 @@ from attribound.runs.records import Stored, decode, encode, part_of
 from attribound.runs.tasks import Outcome
 from attribound.tolerances.columns.finding import ColumnsFinding
 from attribound.tolerances.columns.record import ColumnsRecord, is_columns
+from attribound.tolerances.finding import ToleranceFinding
 from attribound.tolerances.record import ToleranceRecord, is_tolerance
 
 S = TypeVar("S", bound=Stored)
@@ -108,7 +109,7 @@ class Store:
         if self.config.kind != "certify":
             raise StoredDataError(
                 f"{self.path} is a run of tolerances, and this is about certificates: show, report, export (csv, json, "
-                "latex, parquet), verify, gate and compare read it"
+                "latex, parquet), verify, attack, gate and compare read it"
             )
 
     @classmethod
@@ -190,8 +191,8 @@ class Store:
             for name, values in pictures.items():
                 self._add_picture(finding.item, name, values)
 
-    def add_columns_finding(self, item: int, found: Sequence[ColumnsFinding]) -> None:
-        """Store what attacks found on the statements about one row."""
+    def add_findings(self, item: int, found: Sequence[ColumnsFinding] | Sequence[ToleranceFinding]) -> None:
+        """Store all that attacks found on the statements about one input."""
         with self._writing():
             text = msgspec.json.encode(found).decode()
             self._connection.execute("INSERT OR REPLACE INTO findings VALUES (?, ?)", (item, text))
@@ -282,6 +283,10 @@ class Store:
     def columns_findings(self) -> dict[int, list[ColumnsFinding]]:
         """What attacks found on statements about rows, by item."""
         return self._findings(list[ColumnsFinding])
+
+    def tolerance_findings(self) -> dict[int, list[ToleranceFinding]]:
+        """What attacks found on claims about changes, by item."""
+        return self._findings(list[ToleranceFinding])
 
     def _findings(self, kind: type[_Found]) -> dict[int, _Found]:
         found: dict[int, _Found] = {}

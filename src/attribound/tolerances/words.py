@@ -39,6 +39,12 @@ def interval_text(interval: Interval) -> str:
     return f"{shortened(round_up(low, 2))} to {shortened(round_down(high, 2))}"
 
 
+def value_text(value: float, zero: float) -> str:
+    """A value inside an interval, rounded as its ends are: towards no change."""
+    known = Decimal(repr(float(value)))
+    return shortened(round_up(known, 2) if value < zero else round_down(known, 2))
+
+
 def shortened(text: str) -> str:
     """A number without zeros at its end."""
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -257,7 +257,7 @@ def test_a_bad_input_becomes_a_failure(tmp_path, capsys):
 def test_what_is_about_certificates_refuses_in_one_line(folder, capsys):
     for words in (
         ["report", folder, "--audience", "auditor"],
-        ["attack", folder],
+        ["attack", folder, "--method", "ifia"],
         ["export", folder, "--format", "model-card"],
     ):
         assert "is a run of tolerances" in refused(capsys, *words)

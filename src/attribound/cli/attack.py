@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,7 +32,9 @@ def attack(
     budget: Annotated[
         Budget, typer.Option(help="Per certificate: quick takes seconds, normal about a minute, thorough many minutes.")
     ] = "normal",
-    cosine: Annotated[float, typer.Option(help="Attack the largest epsilon certified for this cosine.")] = 0.8,
+    cosine: Annotated[
+        float | None, typer.Option(help="Attack the largest epsilon certified for this cosine [default: 0.8].")
+    ] = None,
     restarts: Annotated[
         int | None, typer.Option(min=1, help="Independent starts. Default: as the budget says.")
     ] = None,
@@ -57,8 +59,9 @@ def attack(
     Every certified (epsilon, cosine) is attacked. An attack that does not fit the model is skipped, and a line says so.
     The table shows the certified cosine, the worst cosine found, the gap between them, and the tightness: certified
     epsilon / smallest epsilon at which an attack reached that cosine. For the columns of a forest, changes inside every
-    proved reach are tried, and the nearest changes are checked with the library of the forest. A run stores its
-    findings; the same command again resumes.
+    proved reach are tried, and the nearest changes are checked with the library of the forest. For tolerances of
+    pictures, alternatives inside every proved reach are computed anew, and scans are searched with draws of their own.
+    A run stores its findings; the same command again resumes.
     """
     from attribound.attacks import BUDGETS, make_attacks
     from attribound.cli import console
@@ -68,16 +71,18 @@ def attack(
     opener = repeated.opener()
     if path.is_dir() and not is_run(path):
         raise ArgumentError(f"expected a run or a stored certificate, and {path} is neither")
-    if is_run(path) and _about_columns(path):
-        _attack_columns(path, opener, count=_POINTS[budget], seed=seed, items=items or limit_items, as_json=as_json)
+    asked = {"restarts": restarts, "steps": steps, "samples": samples}
+    if (kind := _kind(path)) != "certify":
+        _refuse_others(kind, {"method": method, "cosine": cosine, "tightness": tightness, **asked})
+        attack_kind = _attack_columns if kind == "columns" else _attack_tolerances
+        attack_kind(path, opener, budget=budget, seed=seed, items=items or limit_items, as_json=as_json)
         return
     plan = BUDGETS[budget]
-    asked = {"restarts": restarts, "steps": steps, "samples": samples}
     options = plan.options | {key: value for key, value in asked.items() if value is not None}
     attacks = make_attacks(method or plan.methods, options)
     close = plan.tightness if tightness is None else tightness
     with console.progress(quiet=as_json) as advance:
-        audit = Audit(attacks, opener, cosine, seed, close, console.say(quiet=as_json))
+        audit = Audit(attacks, opener, _COSINE if cosine is None else cosine, seed, close, console.say(quiet=as_json))
         if is_run(path):
             count = items or limit_items
             findings = audit.of_run(path, items=count, progress=lambda done, total: advance("audit", done, total))
@@ -92,14 +97,51 @@ _POINTS = {"quick": 512, "normal": 4096, "thorough": 65536}
 """Points for each way to move the columns of a row."""
 
 
-def _about_columns(path: Path) -> bool:
-    from attribound.runs import Store
+_COSINE = 0.8
+"""Attacked unless told otherwise."""
 
+
+def _kind(path: Path) -> str:
+    """What is attacked: a run of some kind, or a certificate."""
+    from attribound.runs import Store, is_run
+
+    if not is_run(path):
+        return "certify"
     with Store.read_any(path) as store:
-        return store.config.columns is not None
+        return store.config.kind
 
 
-def _attack_columns(path: Path, opener: "Opener", *, count: int, seed: int, items: int | None, as_json: bool) -> None:
+def _refuse_others(kind: str, asked: dict[str, Any]) -> None:
+    """Options of attacks on certificates say nothing about runs of other kinds."""
+    typed = ", ".join(f"--{name}" for name, value in asked.items() if value is not None)
+    if typed:
+        what = "tolerances of columns" if kind == "columns" else "tolerances"
+        raise ArgumentError(
+            f"{typed}: for attacks on certificates only, and this is a run of {what}, which has --budget and --seed"
+        )
+
+
+def _attack_tolerances(
+    path: Path, opener: "Opener", *, budget: Budget, seed: int, items: int | None, as_json: bool
+) -> None:
+    """Try alternatives inside every proved reach anew, and search scans with draws of their own."""
+    from attribound.cli import console
+    from attribound.runs.tolerance_audit import ToleranceAudit
+    from attribound.tolerances.attack import EFFORTS, ToleranceAttack
+
+    with console.progress(quiet=as_json) as advance:
+        audit = ToleranceAudit(ToleranceAttack(EFFORTS[budget], seed), opener, console.say(quiet=as_json))
+        findings = audit.of_run(path, items=items, progress=lambda done, total: advance("attack", done, total))
+    rows = [one.row() for one in findings]
+    answer({"findings": rows, "out": str(path)}, as_json, lambda: console.show_tolerance_findings(findings, str(path)))
+    if broken := sum(one.violated for one in findings):
+        print(f"error: {broken} claim(s) were found false", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _attack_columns(
+    path: Path, opener: "Opener", *, budget: Budget, seed: int, items: int | None, as_json: bool
+) -> None:
     """Try points inside every proved reach, and hand nearest changes to the library itself."""
     from attribound.cli import console
     from attribound.runs.audit import audit_columns
@@ -108,7 +150,7 @@ def _attack_columns(path: Path, opener: "Opener", *, count: int, seed: int, item
         findings = audit_columns(
             path,
             opener,
-            count=count,
+            count=_POINTS[budget],
             seed=seed,
             items=items,
             progress=lambda done, total: advance("attack", done, total),

@@ -23,6 +23,8 @@ from attribound.runs.compared import ComparedRuns
 from attribound.runs.summary import Summary
 from attribound.runs.tolerance_summary import ToleranceSummary
 from attribound.sanitise import counted, printable, visible
+from attribound.tolerances.finding import ToleranceFinding
+from attribound.tolerances.words import interval_text
 
 if TYPE_CHECKING:
     from attribound.paper import Table as PaperTable
@@ -237,6 +239,25 @@ def show_findings(findings: Sequence[Finding], out: str) -> None:
     noun = f"{counted(len(findings), 'claim' if assumed else 'certificate')} attacked"
     about = " (under an assumed limit: not certificates)" if assumed else ""
     console.print(f"{noun}{about}, {broken} violated. Findings are in {out}", highlight=False)
+
+
+def show_tolerance_findings(findings: Sequence[ToleranceFinding], out: str) -> None:
+    """What is proved about changes, and the worst that was found inside each reach."""
+    table = Table(title="What was proved about changes, and the worst found inside")
+    for name in ("input", "change", "proved reach", "claimed", "worst found", "where", ""):
+        table.add_column(name)
+    for one in findings:
+        guess = "ASSUMED: " if one.proof == "assumed" else ""
+        claimed = f"{guess}{'share of the class' if one.about == 'class' else 'cosine'} {exact_text(one.claimed)}"
+        reach = f"{interval_text(one.reach)} {one.unit}"
+        worst = "nothing to try" if one.worst is None else f"{one.worst:.3f}"
+        found = [claimed, worst, one.words, "VIOLATED" if one.violated else "not violated"]
+        table.add_row(*map(printable, (str(one.item), one.change, reach, *found)))
+    console = Console()
+    print_wide(console, table, markup=False)
+    broken = sum(one.violated for one in findings)
+    about = f"{counted(len(findings), 'claim')} attacked, {broken} violated. Findings are in {out}"
+    console.print(about, highlight=False, markup=False)
 
 
 def replay_line(outcome: Mapping[str, Any]) -> str:

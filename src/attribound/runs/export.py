@@ -29,7 +29,7 @@ _INTERNAL = frozenset({"facts", "format", "seal", "map"})
 _DETAILS = frozenset(
     {"subject", "versions", "noise", "bound", "dim", "attribution", "maps", "output", "draws", "budget", "until"}
     | {"norm", "eigenvalue_upper", "map_radius", "map_shape", "map_sha256", "model_sha256", "input_sha256", "features"}
-    | {"alpha", "seed", "stopped", "cells", "answers", "window_share", "reference", "passing"}
+    | {"alpha", "seed", "stopped", "cells", "answers", "window_share", "reference", "passing", "attacks"}
 )
 """What a run says of all records alike, hashes, and what only a check needs: left out of a table for people."""
 
@@ -69,8 +69,11 @@ def public_records(store: Store) -> Iterator[dict[str, Any]]:
 
 def tolerance_rows(store: Store) -> Iterator[dict[str, Any]]:
     """Tolerances, one per input and change; only intervals that are proved."""
+    findings = store.tolerance_findings()
     for one in prove_tolerances(store):
-        yield _shown(one)
+        record = one if isinstance(one, Failure) else one.record
+        mine = [found.row() for found in findings.get(record.item, []) if found.change == record.part]
+        yield _shown(one, attacks=mine or None)
 
 
 def public_record(one: ProvedRecord | Failure, findings: Mapping[int, Finding]) -> dict[str, Any]:

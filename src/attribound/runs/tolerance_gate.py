@@ -70,6 +70,11 @@ class AskedReach(Demand[Proved[ToleranceRecord]]):
         known = f"only {interval_text(reached)} {change.unit} is" if reached else "nothing is"
         return f"{known} proved at cosine {exact_text(self.cosine)}, asked for: {interval_text(wanted)}"
 
+    def violated(self, store: Store) -> dict[int, str]:
+        """Inputs about which an attack found a claim false, whatever the change: then nothing follows from the rest."""
+        broken = (one for found in store.tolerance_findings().values() for one in found if one.violated)
+        return {one.item: f"an attack broke what is proved about {one.change}, at {one.words}" for one in broken}
+
 
 def wanted_interval(change: ChangeRecord, reach: float) -> tuple[float, float]:
     """What a reach asks for, in the change's unit: both ways, where the change goes both ways.

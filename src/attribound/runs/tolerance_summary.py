@@ -8,6 +8,7 @@ from typing import Any, final
 from attribound.certificates.record import Failure
 from attribound.certificates.subject import called
 from attribound.rounding import exact_text, lower_quantile
+from attribound.runs import remarks
 from attribound.runs.config import RunConfig
 from attribound.runs.proving import Proved, prove_tolerances
 from attribound.runs.store import Store
@@ -133,6 +134,7 @@ class ToleranceSummary:
         messages: the first few messages of failures.
         doubtful: what is wrong with records, by item and change.
         chance: the 90 % quantile of the cosines between plain maps of different inputs; None if too few are stored.
+        attacked: claims attacked, claims found false and the inputs they are about; None if none was attacked.
         seconds: work in all.
     """
 
@@ -144,7 +146,13 @@ class ToleranceSummary:
     messages: list[dict[str, Any]]
     doubtful: dict[str, str]
     chance: float | None
+    attacked: dict[str, Any] | None
     seconds: float
+
+    @property
+    def broken(self) -> list[int]:
+        """Inputs about which an attack found a claim false."""
+        return list(self.attacked["items"]) if self.attacked else []
 
     @property
     def failed(self) -> bool:
@@ -162,6 +170,7 @@ class ToleranceSummary:
             "changes": {name: one.to_json() for name, one in self.changes.items()},
             "doubtful": self.doubtful,
             "chance": self.chance,
+            "attacked": self.attacked,
             "seconds": self.seconds,
         }
 
@@ -195,6 +204,11 @@ class ToleranceSummary:
             "",
             *self.warnings(),
             *(
+                [f"attacked {counted(self.attacked['claims'], 'claim')}: {self.attacked['violated']} violated"]
+                if self.attacked
+                else []
+            ),
+            *(
                 f"{called(one['item'], one['input'])}, {one['change']} failed: {one['message']}"
                 for one in self.messages
             ),
@@ -202,7 +216,10 @@ class ToleranceSummary:
 
     def warnings(self) -> list[str]:
         """What a reader must know to judge the numbers."""
-        found = [f"{key}: {doubt}: it counts as proving nothing" for key, doubt in list(self.doubtful.items())[:_NOTES]]
+        found = [remark.text for remark in remarks.violated(len(self.broken), self.broken)]
+        found += [
+            f"{key}: {doubt}: it counts as proving nothing" for key, doubt in list(self.doubtful.items())[:_NOTES]
+        ]
         if any(one.proofs["assumed"] for one in self.changes.values()):
             found.append("The limit is ASSUMED: what is scanned is not a certificate.")
         if self.chance is not None and self.chance >= min(self.config.cosines):
@@ -236,4 +253,15 @@ def summarise_tolerances(
             doubtful[f"{called(record.item, record.subject.input)}, {record.part}"] = "; ".join(one.doubts)
         changes.setdefault(record.part, ChangeSummary()).take(record)
     chance = chance_level(store, name="plain")
-    return ToleranceSummary(config, changes, len(inputs), records, errors, messages, doubtful, chance, seconds)
+    attacked = _attacked(store)
+    return ToleranceSummary(
+        config, changes, len(inputs), records, errors, messages, doubtful, chance, attacked, seconds
+    )
+
+
+def _attacked(store: Store) -> dict[str, Any] | None:
+    """What became of the claims that were attacked."""
+    known = [one for found in store.tolerance_findings().values() for one in found]
+    broken = [one for one in known if one.violated]
+    items = sorted({one.item for one in broken})
+    return {"claims": len(known), "violated": len(broken), "items": items} if known else None

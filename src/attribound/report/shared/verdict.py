@@ -33,7 +33,7 @@ _SEEN = (
     "That is about exact averages. For maps as they are sampled and compared, the same holds for {visible} of {total}."
 )
 _ASSUMED = "Not a certificate: the limit is assumed, not proved. If it were true: "
-_BROKEN = "Do not trust this run: an attack broke a certificate. It claims: "
+BROKEN = "Do not trust this run: an attack broke a certificate. It claims: "
 
 
 @final
@@ -211,7 +211,7 @@ def _sentences(run: Collected, noun: str) -> dict[str, str]:
     total = run.summary.total
     known = {"total": str(total), "nouns": noun if total == 1 else noun + "s", "right": _RIGHT if run.labelled else ""}
     known |= {"cells": ",", "marks": _MARKS} if run.trusted else {"cells": " or", "marks": ""}
-    start = _BROKEN if run.violated else _ASSUMED if run.assumed else ""
+    start = BROKEN if run.violated else _ASSUMED if run.assumed else ""
     found = {}
     for key, text in (("joint", _JOINT), ("some", _SOME), ("none", _NONE), ("apart", _APART), ("seen", _SEEN)):
         for name, value in known.items():

@@ -14,6 +14,7 @@ from attribound.report.tolerance.words import title
 from attribound.rounding import confidence, exact_text, round_down
 from attribound.runs import Store
 from attribound.runs.proving import Proved
+from attribound.runs.remarks import violated
 from attribound.runs.tolerance_summary import ToleranceSummary, summarise_tolerances
 from attribound.tolerances.record import ToleranceRecord
 
@@ -68,7 +69,7 @@ def render(store: Store) -> str:
 
 def _alarms(summary: ToleranceSummary) -> list[str]:
     """What must not be overlooked."""
-    found = []
+    found = [remark.text for remark in violated(len(summary.broken), summary.broken)]
     if summary.doubtful:
         named = ", ".join(list(summary.doubtful)[:5])
         one = len(summary.doubtful) == 1
@@ -118,7 +119,14 @@ def _facts(summary: ToleranceSummary) -> list[Fact]:
         fact("Explanation", f"{config.method} of the {config.output}"),
         fact("Failure probability", f"alpha {exact_text(config.alpha)} for all that is said about one input"),
         fact("Records", f"{summary.records}; {summary.errors} failed", warn=bool(summary.errors)),
+        fact("Attacks", _attacks(summary), warn=bool(summary.broken)),
     ]
+
+
+def _attacks(summary: ToleranceSummary) -> str:
+    if summary.attacked is None:
+        return "none tried in this run"
+    return f"claims attacked: {summary.attacked['claims']}; claims violated: {summary.attacked['violated']}"
 
 
 def _changes(summary: ToleranceSummary) -> list[dict[str, Any]]:

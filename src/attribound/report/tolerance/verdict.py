@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import final
 
 from attribound.report.shared.bars import Bar
+from attribound.report.shared.verdict import BROKEN
 from attribound.report.tolerance.rows import default_stops
 from attribound.report.tolerance.words import reach, title
 from attribound.runs.tolerance_summary import ChangeSummary, ToleranceSummary
@@ -16,7 +17,7 @@ class Verdict:
     """What a run says at one cosine.
 
     Attributes:
-        kind: "proved", "warning" or "nothing".
+        kind: "proved", "warning", "nothing" or "broken".
         text: the first sentence.
         bars: for each change, what at least half of the inputs keep.
     """
@@ -44,6 +45,7 @@ def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
     far = [name for name, one in shared.items() if one is not None and one[0] < one[1]]
     assumed = any(bar.assumed for bar in bars)
     kind = "nothing" if not far else "warning" if summary.doubtful or assumed else "proved"
+    kind = "broken" if summary.broken else kind
     whose = f"this {noun}" if summary.inputs == 1 else f"at least half of the {summary.inputs} {noun}s"
     if not summary.inputs:
         return Verdict(kind, "This run has no records yet.", bars)
@@ -54,6 +56,7 @@ def judge(summary: ToleranceSummary, key: str, noun: str) -> Verdict:
     told = [_told(known[name], shared[name], named=True) for name in far]
     count = _count(len(far), len(known), each=summary.inputs > 1)
     start = "If the ASSUMED limit is right, the" if assumed else "The"
+    start = f"{BROKEN}{start[0].lower()}{start[1:]}" if summary.broken else start
     surely = "survives" if assumed else "provably survives"
     more = "; and so on, see the bars" if len(told) > _NAMED else ""
     these = "this change" if len(known) == 1 else count

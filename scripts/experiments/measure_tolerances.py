@@ -25,7 +25,6 @@ from attribound.certification.reopen import Opener
 from attribound.changes.base import Continuous, Finite
 from attribound.changes.registry import parse_change
 from attribound.fields import Explanation, Field
-from attribound.randomness import Purpose, stream
 from attribound.rounding import exact_text
 from attribound.runs import Store
 from attribound.runs.kinds import kind_of
@@ -34,14 +33,15 @@ from attribound.sampling.along import Along
 from attribound.sampling.listed import cosines_with
 from attribound.sampling.scan import Scan
 from attribound.tolerances.evidence import Listed, Scanned
+from attribound.tolerances.finding import BEYOND
 from attribound.tolerances.record import ToleranceRecord
+from attribound.tolerances.windows import WindowSearch
 
 OUT = Path(__file__).parents[2] / "results" / "tolerances"
 SEED = 2**31 + 5
 """Of the checks: no run of ours has it."""
-BEYOND = 4.0
-"""A window's mean contradicts a proof if it is this many standard errors on the wrong side."""
-POSITIONS, RESAMPLES = 129, 100
+POSITIONS, FRESH = 129, 256
+"""Windows over a range, and draws for each of the two means that decide about the worst of them."""
 
 
 @dataclass(frozen=True)
@@ -79,40 +79,30 @@ def check_list(case: Case) -> dict[str, Any]:
 
 
 def check_scan(case: Case, draws: int) -> dict[str, Any]:
-    """A dense scan with draws of its own: window means at many positions, and how sure they are."""
-    change, evidence = case.along.change, case.record.evidence()
+    """A dense scan with draws of its own: window means at many positions, and whether the worst breaks a proof."""
+    change, evidence, record = case.along.change, case.record.evidence(), case.record
     assert isinstance(change, Continuous)
     assert isinstance(evidence, Scanned)
-    window, rng = evidence.scan.grid.window, np.random.default_rng(SEED)
-    edges = np.linspace(change.low - window, change.high + window, draws + 1)
-    t = edges[:-1] + rng.random(draws) * np.diff(edges)
-    started = time.process_time()
-    places = torch.from_numpy(np.abs(t) if change.mirrored else t)
-    maps = case.along.look(places, stream(Purpose.PROBE, SEED)).maps.numpy()
-    seconds = (time.process_time() - started) / draws
-    positions = np.linspace(change.low, change.high, POSITIONS)
-    means = [_mean(maps[np.abs(t - place) <= window], case.shown, rng) for place in positions]
-    cosines, errors = np.array(means).T
-    inside, reach = np.zeros(POSITIONS, bool), case.record.reach(case.cosine)
+    scan = Scan(case.along, record.samples, evidence.scan.grid.window, record.prediction, record.seed, record.item)
+    search = WindowSearch(scan, case.shown, draws, FRESH, SEED)
+    positions, started = np.linspace(change.low, change.high, POSITIONS), time.process_time()
+    means = search.look(positions)
+    seconds, cosines = (time.process_time() - started) / draws, search.cosines(means)
+    inside, reach = np.zeros(POSITIONS, bool), record.reach(case.cosine)
     if reach is not None:
         low, high = (change.inner(end) for end in reach)
         inside = (positions >= low) & (positions <= high)
-    worst = np.where(inside, (case.cosine - cosines) / errors, -np.inf).max()
+    some = np.flatnonzero(inside)
+    part = means.only(slice(some[0], some[-1] + 1)) if len(some) else means
+    worst = -search.worst_cosine(positions[inside], part, case.cosine).errors if len(some) else None
     return {
         "draws": draws,
         "positions_inside": int(inside.sum()),
-        "violated": bool(worst > BEYOND),
-        "worst_in_errors": float(worst) if inside.any() else None,
+        "violated": worst is not None and worst > BEYOND,
+        "worst_in_errors": worst,
         "ends": _ends(case, positions, cosines),
         "seconds_per_map": seconds,
     }
-
-
-def _mean(maps: np.ndarray, shown: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
-    """Cosine of the maps' mean with the map shown, and its standard error by resampling."""
-    rows = rng.integers(len(maps), size=(RESAMPLES, len(maps)))
-    again = np.stack([maps[row].mean(axis=0) for row in rows])
-    return float(cosines_with(maps.mean(axis=0)[None], shown)[0]), max(float(cosines_with(again, shown).std()), 1e-9)
 
 
 def _ends(case: Case, positions: np.ndarray, cosines: np.ndarray) -> list[dict[str, float]]:

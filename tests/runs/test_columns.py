@@ -419,6 +419,12 @@ def test_attacks_find_nothing_inside_and_the_library_agrees(done, capsys):
     assert all(one["confirmed"] for one in findings if one["reach"] is not None)
 
 
+def test_options_of_attacks_on_certificates_are_refused(done, capsys):
+    assert run(["attack", str(done), "--method", "ifia", "--steps", "3"]) == 2
+    line = capsys.readouterr().err
+    assert "--method, --steps: for attacks on certificates only, and this is a run of tolerances of columns" in line
+
+
 def test_attacks_find_false_claims_and_close_the_gate(done, work, tmp_path, capsys):
     copy_run(done, tmp_path / "false")
     with Store.append(tmp_path / "false") as store:

@@ -182,6 +182,14 @@ def test_options_of_other_attacks_are_refused(folder, words, capsys):
         assert store.tolerance_findings() == {}
 
 
+def test_a_broken_finding_is_one_line(copied, capsys):
+    with Store.append(copied) as store:
+        store.connection.execute('INSERT INTO findings VALUES (0, \'[{"kind": "other"}]\')')
+        store.connection.commit()
+    for words in (["show", copied], ["attack", copied], ["report", copied]):
+        assert "holds a broken finding (item 0)" in refused(capsys, *words)
+
+
 def test_help_says_what_happens(capsys):
     assert run(["attack", "--help"]) == 0
     told = " ".join(capsys.readouterr().out.split())

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 import attribound as ab
 from attribound.changes.registry import register_change
+from attribound.randomness import Purpose, stream
 from attribound.sampling.along import Along
 from attribound.sampling.scan import Scan
 from attribound.tolerances.attack import EFFORTS, Effort, ToleranceAttack, claims_of
@@ -161,6 +162,21 @@ def test_draws_are_not_those_of_the_scan(monkeypatch):
     common = set(made.seen) & set(again.seen)
     assert len(set(again.seen) - common) >= 512
     assert len(common) < 2048 // 4, "the pilot and the probes"
+
+
+def test_what_decides_was_not_searched(monkeypatch):
+    """The search, the direction, the test and the class: no stream is used for two of them."""
+    field, record = asked("typed-add:30")
+    used = []
+
+    def noted(*asked):
+        used.append(asked[:4])
+        return stream(*asked)
+
+    monkeypatch.setattr("attribound.sampling.stratified.stream", noted)
+    ToleranceAttack(EFFORTS["quick"])(record, field, X)
+    assert len(set(used)) == len(used)
+    assert {purpose for purpose, *_ in used} == {Purpose.ATTACK, Purpose.SCORE}
 
 
 def test_nothing_claimed_is_not_attacked():

@@ -25,8 +25,8 @@ class RadiusSearch:
 
     Attributes:
         radius: the smallest candidate whose certificate passes; None if none does. For Gaussian noise: sigma.
-        certificate: its certificate; without one, that of the candidate with the largest certified epsilon. Its alpha is
-            its own share; picked as it was, it is false with probability at most the alpha of the whole search.
+        certificate: its certificate; without one, that of the candidate with the largest certified epsilon. Its alpha
+            is its own share; picked as it was, it is false with probability at most the alpha of the whole search.
         tried: every candidate tried, with the epsilon it certifies at the wanted cosine.
         reason: empty, or why there is none and what would help.
     """

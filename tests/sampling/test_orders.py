@@ -154,7 +154,7 @@ def test_maps_and_fields_that_do_not_fit_are_refused() -> None:
     x = torch.zeros(6, dtype=torch.float64)
     with pytest.raises(ArgumentError, match="expected fewer than 6 reasons of a map of 6 cells, got 6"):
         certify(Unit(Saliency(model)), x, noise=Gaussian(0.5), samples=64, reasons=6)
-    with pytest.raises(ArgumentError, match="expected no `reasons` for ig-random@\w+ on a random path"):
+    with pytest.raises(ArgumentError, match="expected no `reasons` for ig-random on a random path"):
         certify(Unit(IntegratedGradients(model, steps=4, path="random")), x, noise=Gaussian(0.5), reasons=2)
     with pytest.raises(ArgumentError, match="expected `reasons` to be a whole number >= 0, got -1"):
         certify(Unit(Saliency(model)), x, noise=Gaussian(0.5), reasons=-1)

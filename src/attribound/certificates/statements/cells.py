@@ -52,8 +52,8 @@ class Cells(Statement):
         fractions = tuple(np.atleast_1d(check.fraction("cells", value)).tolist())
         if asking.block > 1:
             raise ArgumentError(
-                f"expected no `cells` for {asking.method.partition('@')[0]} on a random path: {asking.block} noisy inputs "
-                "share a map"
+                f"expected no `cells` for {asking.method.partition('@')[0]} on a random path: "
+                f"{asking.block} noisy inputs share a map"
             )
         return cls(fractions)
 

@@ -112,8 +112,8 @@ class TopReasons(Statement):
         number = check.whole("reasons", value)
         if asking.block > 1:
             raise ArgumentError(
-                f"expected no `reasons` for {asking.method.partition('@')[0]} on a random path: {asking.block} noisy inputs "
-                "share a map"
+                f"expected no `reasons` for {asking.method.partition('@')[0]} on a random path: "
+                f"{asking.block} noisy inputs share a map"
             )
         return cls(number)
 

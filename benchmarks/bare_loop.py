@@ -1,9 +1,10 @@
 """Input gradients per second of `estimate` against a bare forward+backward loop, same model and batch size.
 
-Wanted: 0.88. Where the time of an estimate goes (a profile with one thread): the draws themselves 77 %, fourth moments
-13 % (two thirds of it Cholesky factors of 512 x 512, which prove eigenvalues from above, in float64), the spread 3 %,
-the rows exchanged at the end 3 %, making noise 2 %, scaling to length 1 and the norm's bets 2 %. Fewer or smaller
-factors give weaker moments, and so other certificates.
+Wanted: 0.88. Where the time of an estimate goes (profiles with one thread on two processors; the one on which the draws
+are quicker comes second): the draws themselves 77 and 69 %, fourth moments 13 and 18 % (half of it and more Cholesky
+factors of 512 x 512, which prove eigenvalues from above, in float64), the spread 3 and 5 %, the rows exchanged at the
+end 3 %, making noise 2 %, scaling to length 1 and the norm's bets 2 %. Fewer or smaller factors give weaker moments,
+and so other certificates.
 """
 
 import torch

@@ -34,8 +34,8 @@ COMMANDS = {
     "show": "from attribound.runs import Store, summarise\nwith Store.read(run) as store: summarise(store)",
     "gate": "from attribound.runs.gate import Asked, judge\njudge(run, Asked(cosine=0.8, epsilon=0.25, share=0.9))",
     "verify": "from attribound.runs.check import check_run\nassert check_run(run).passed",
-    "export": "from attribound.runs import Store\nfrom attribound.runs.export import export\n"
-    "with Store.read(run) as store: list(export(store, 'csv', run.parent / 'run.csv'))",
+    "export": "from attribound.runs import Store\nfrom attribound.runs.export import export, public_records\n"
+    "with Store.read(run) as store: export(store, 'csv', run.parent / 'run.csv', public_records)",
     "compare": "from attribound.runs.compare import compare\ncompare(run, run)",
     "report": "from attribound.report.page import write_report\nwrite_report(run)",
 }
